@@ -1,0 +1,167 @@
+//! The vocabulary of events.
+
+use units::{Duration, Offset};
+
+/// Something that happened. Offsets count from 0 at the first payload byte of the connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Event {
+    /// The connection is established on this side.
+    Connected,
+    /// This side has closed and the peer has confirmed it.
+    Closed,
+    /// The connection was given up.
+    Aborted,
+    /// A segment left the stack.
+    Sent {
+        /// First payload byte.
+        at: Offset,
+        /// Payload bytes.
+        len: u32,
+        /// What it was.
+        kind: SentKind,
+    },
+    /// An acknowledgment moved `snd_una`.
+    Acked {
+        /// New `snd_una`.
+        una: Offset,
+        /// Bytes newly acknowledged.
+        bytes: u32,
+        /// ACKs the host's LRO made one of, where it counts them; at least 1.
+        nsegs: u16,
+    },
+    /// An acknowledgment that moved nothing, the `count`-th in a row.
+    DupAck {
+        /// Duplicates seen in a row.
+        count: u32,
+    },
+    /// The congestion window or the slow-start threshold changed.
+    Window {
+        /// Congestion window in bytes.
+        cwnd: u32,
+        /// Slow-start threshold in bytes; `u32::MAX` while unset.
+        ssthresh: u32,
+        /// Why.
+        cause: Cause,
+    },
+    /// A timer fired.
+    Timer(Purpose),
+    /// The stack has data or room but sends nothing more for now.
+    Waiting(Waiting),
+    /// The application handed bytes to the stack.
+    Wrote {
+        /// Bytes taken.
+        bytes: u32,
+    },
+    /// The application took bytes from the stack.
+    Read {
+        /// Bytes taken.
+        bytes: u32,
+        /// All bytes taken so far.
+        upto: Offset,
+    },
+    /// The send buffer was enlarged.
+    SendBuffer {
+        /// New size in bytes.
+        size: u32,
+    },
+    /// The receive buffer was enlarged.
+    ReceiveBuffer {
+        /// New size in bytes.
+        size: u32,
+    },
+    /// A receive offload handed one aggregate to the stack.
+    Merged {
+        /// Packets in it.
+        packets: u16,
+        /// Payload bytes in it.
+        bytes: u32,
+    },
+    /// A queue had no room.
+    Dropped {
+        /// Number of the element on its path, from 0.
+        element: u16,
+        /// IP bytes lost.
+        bytes: u32,
+    },
+    /// A round-trip time was measured.
+    RttSample {
+        /// The sample, in the granularity of the stack that took it.
+        rtt: Duration,
+    },
+}
+
+const _: () = assert!(size_of::<Event>() <= 32);
+
+/// What a sent segment was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum SentKind {
+    /// Part of the handshake or a bare FIN.
+    Control,
+    /// A bare acknowledgment.
+    Ack,
+    /// Bytes never sent before.
+    New,
+    /// Bytes sent before, for the reason given.
+    Again(Cause),
+    /// A probe of a closed window.
+    Probe,
+}
+
+/// Why a window changed or something was sent again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Cause {
+    /// The connection began.
+    Start,
+    /// Growth in slow start.
+    SlowStart,
+    /// Growth in congestion avoidance.
+    Avoidance,
+    /// Slow start ended by its own rule (HyStart++).
+    SlowStartExit,
+    /// Loss taken from duplicate acknowledgments.
+    FastRetransmit,
+    /// A partial acknowledgment during recovery.
+    PartialAck,
+    /// Recovery runs (window inflated or deflated).
+    Recovering,
+    /// Recovery ended.
+    Recovered,
+    /// The retransmission timer fired.
+    Timeout,
+    /// The timeout proved spurious and was undone.
+    Undone,
+    /// The connection had been idle.
+    Idle,
+    /// An ECN echo arrived.
+    Ecn,
+}
+
+/// What a deadline is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Purpose {
+    /// Retransmission.
+    Retransmit,
+    /// Delayed acknowledgment.
+    DelayedAck,
+    /// Probe of a closed window.
+    Persist,
+    /// The last state of a connection runs out.
+    TimeWait,
+}
+
+/// Why nothing more is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Waiting {
+    /// The congestion window is full.
+    CongestionWindow,
+    /// The peer's window is full.
+    PeerWindow,
+    /// The application has given no more bytes.
+    Application,
+    /// A partial segment waits for more (Nagle, silly-window avoidance).
+    SmallSegment,
+    /// The handshake runs.
+    Handshake,
+    /// All is sent and closed.
+    Done,
+}

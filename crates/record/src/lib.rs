@@ -1,0 +1,47 @@
+//! What can be said about a run, and who listens. Floor 1.
+//!
+//! [`event`] is the vocabulary: plain `Copy` data. [`state`] is the sender's state as a row.
+//! [`Recorder`] is a generic parameter of everything that runs, so that watching costs nothing
+//! when nobody watches: with [`Off`] the calls vanish.
+//!
+//! What it does not do: it writes no file and knows no format.
+
+pub mod event;
+pub mod state;
+
+mod digest;
+
+pub use digest::Digest;
+pub use event::{Cause, Event, Purpose, SentKind, Waiting};
+pub use state::SenderState;
+
+use units::{FlowId, HostId, Instant};
+
+/// Whom an event concerns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Who {
+    /// The host it happened on.
+    pub host: HostId,
+    /// The connection.
+    pub flow: FlowId,
+}
+
+/// Listens to a run.
+pub trait Recorder {
+    /// False lets the compiler remove every call.
+    const ON: bool;
+
+    /// An event, with the sender's state after it where the event is one of a sender.
+    fn record(&mut self, at: Instant, who: Who, event: Event, state: Option<&SenderState>);
+}
+
+/// Nobody listens.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Off;
+
+impl Recorder for Off {
+    const ON: bool = false;
+
+    #[inline(always)]
+    fn record(&mut self, _: Instant, _: Who, _: Event, _: Option<&SenderState>) {}
+}

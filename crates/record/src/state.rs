@@ -1,0 +1,39 @@
+//! The sender's state as a row.
+
+use units::{Bytes, Duration, Offset};
+
+/// What a sender knows at one moment. Offsets count from 0 at the first payload byte.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SenderState {
+    /// Oldest byte not yet acknowledged.
+    pub snd_una: Offset,
+    /// Next byte to send.
+    pub snd_nxt: Offset,
+    /// End of what was ever sent.
+    pub snd_max: Offset,
+    /// Congestion window.
+    pub cwnd: Bytes,
+    /// Slow-start threshold; `None` while unset.
+    pub ssthresh: Option<Bytes>,
+    /// Window the peer offers.
+    pub snd_wnd: Bytes,
+    /// Payload of a full segment, options deducted.
+    pub mss: Bytes,
+    /// Bytes in the send buffer, sent or not.
+    pub buffered: Bytes,
+    /// Size of the send buffer.
+    pub send_buffer: Bytes,
+    /// Smoothed round-trip time; `None` before the first sample.
+    pub srtt: Option<Duration>,
+    /// Retransmission timeout in force.
+    pub rto: Duration,
+    /// Is a fast recovery running?
+    pub in_recovery: bool,
+}
+
+impl SenderState {
+    /// Bytes sent and not yet acknowledged.
+    pub fn flight(&self) -> Bytes {
+        self.snd_max.since(self.snd_una)
+    }
+}

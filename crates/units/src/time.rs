@@ -1,0 +1,222 @@
+//! Virtual time in whole nanoseconds.
+
+use core::fmt;
+use core::num::NonZeroU64;
+use core::ops::{Add, AddAssign, Sub};
+
+/// A moment of a run, in nanoseconds since its beginning.
+///
+/// Kept biased by one so that `Option<Instant>` needs no more room than an `Instant`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Instant(NonZeroU64);
+
+/// A span of time in nanoseconds.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Duration(u64);
+
+impl Instant {
+    /// The beginning of a run.
+    pub const ZERO: Self = Self(NonZeroU64::MIN);
+
+    /// The moment `ns` nanoseconds after the beginning.
+    #[inline]
+    pub const fn from_nanos(ns: u64) -> Self {
+        match NonZeroU64::new(ns.saturating_add(1)) {
+            Some(biased) => Self(biased),
+            None => Self::ZERO,
+        }
+    }
+
+    /// Nanoseconds since the beginning.
+    #[inline]
+    pub const fn as_nanos(self) -> u64 {
+        self.0.get() - 1
+    }
+
+    /// Time passed since `earlier`; zero if `earlier` lies later.
+    #[inline]
+    pub const fn since(self, earlier: Self) -> Duration {
+        Duration(self.as_nanos().saturating_sub(earlier.as_nanos()))
+    }
+
+    /// Seconds since the beginning, for reports only.
+    pub fn as_secs_f64(self) -> f64 {
+        Duration(self.as_nanos()).as_secs_f64()
+    }
+}
+
+impl Duration {
+    /// No time at all.
+    pub const ZERO: Self = Self(0);
+    /// The longest span that can be written.
+    pub const MAX: Self = Self(u64::MAX);
+
+    /// A span of `ns` nanoseconds.
+    #[inline]
+    pub const fn from_nanos(ns: u64) -> Self {
+        Self(ns)
+    }
+
+    /// A span of `us` microseconds.
+    #[inline]
+    pub const fn from_micros(us: u64) -> Self {
+        Self(us * 1_000)
+    }
+
+    /// A span of `ms` milliseconds.
+    #[inline]
+    pub const fn from_millis(ms: u64) -> Self {
+        Self(ms * 1_000_000)
+    }
+
+    /// A span of `s` seconds.
+    #[inline]
+    pub const fn from_secs(s: u64) -> Self {
+        Self(s * 1_000_000_000)
+    }
+
+    /// Whole nanoseconds.
+    #[inline]
+    pub const fn as_nanos(self) -> u64 {
+        self.0
+    }
+
+    /// Whole microseconds, rounded down.
+    #[inline]
+    pub const fn as_micros(self) -> u64 {
+        self.0 / 1_000
+    }
+
+    /// Whole milliseconds, rounded down.
+    #[inline]
+    pub const fn as_millis(self) -> u64 {
+        self.0 / 1_000_000
+    }
+
+    /// Seconds, for reports only.
+    pub fn as_secs_f64(self) -> f64 {
+        self.0 as f64 / 1e9
+    }
+
+    /// Is it no time at all?
+    #[inline]
+    pub const fn is_zero(self) -> bool {
+        self.0 == 0
+    }
+
+    /// `self - other`, not below zero.
+    #[inline]
+    pub const fn saturating_sub(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+
+    /// `self * n`, not beyond [`Duration::MAX`].
+    #[inline]
+    pub const fn saturating_mul(self, n: u64) -> Self {
+        Self(self.0.saturating_mul(n))
+    }
+}
+
+impl Add<Duration> for Instant {
+    type Output = Self;
+    #[inline]
+    fn add(self, span: Duration) -> Self {
+        Self(self.0.saturating_add(span.0))
+    }
+}
+
+impl AddAssign<Duration> for Instant {
+    #[inline]
+    fn add_assign(&mut self, span: Duration) {
+        *self = *self + span;
+    }
+}
+
+impl Add for Duration {
+    type Output = Self;
+    #[inline]
+    fn add(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+}
+
+impl AddAssign for Duration {
+    #[inline]
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}
+
+impl Sub for Duration {
+    type Output = Self;
+    /// Panics in debug builds if the result would be negative.
+    #[inline]
+    fn sub(self, other: Self) -> Self {
+        Self(self.0 - other.0)
+    }
+}
+
+impl fmt::Debug for Instant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "@{:?}", Duration(self.as_nanos()))
+    }
+}
+
+impl fmt::Debug for Duration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// In the largest of s, ms, us, ns that leaves no fraction lost: `1.5ms`, `250us`, `2s`.
+impl fmt::Display for Duration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (unit, name) = match self.0 {
+            1_000_000_000.. => (1_000_000_000, "s"),
+            1_000_000.. => (1_000_000, "ms"),
+            1_000.. => (1_000, "us"),
+            _ => (1, "ns"),
+        };
+        let (whole, rest) = (self.0 / unit, self.0 % unit);
+        if rest == 0 {
+            return write!(f, "{whole}{name}");
+        }
+        let digits = unit.ilog10() as usize;
+        let fraction = format!("{rest:0digits$}");
+        write!(f, "{whole}.{}{name}", fraction.trim_end_matches('0'))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_optional_instant_is_as_small_as_an_instant() {
+        assert_eq!(size_of::<Option<Instant>>(), 8);
+    }
+
+    #[test]
+    fn instants_count_from_zero() {
+        let t = Instant::ZERO + Duration::from_millis(100);
+        assert_eq!(t.as_nanos(), 100_000_000);
+        assert_eq!(t.since(Instant::ZERO), Duration::from_millis(100));
+        assert_eq!(Instant::ZERO.since(t), Duration::ZERO);
+    }
+
+    #[test]
+    fn the_end_of_time_is_not_passed() {
+        let end = Instant::from_nanos(u64::MAX);
+        assert_eq!(end + Duration::from_secs(1), end);
+    }
+
+    #[test]
+    fn durations_print_with_their_unit() {
+        let text = |ns| Duration::from_nanos(ns).to_string();
+        assert_eq!(text(0), "0ns");
+        assert_eq!(text(1_500_000), "1.5ms");
+        assert_eq!(text(250_000), "250us");
+        assert_eq!(text(2_000_000_000), "2s");
+        assert_eq!(text(100_600_001), "100.600001ms");
+    }
+}
