@@ -1,1 +1,46 @@
-fn main() {}
+//! The project's own chores.
+//!
+//! - `cargo xtask golden [DIR]` replays rows taken from the kernels' own functions.
+//! - `cargo xtask floors` lists the crates by floor and refuses an upward dependency.
+//! - `cargo xtask digest` prints fingerprints of fixed runs: the same in debug and release.
+
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a chore reports to its caller")]
+
+mod digest;
+mod floors;
+mod golden;
+
+use std::path::Path;
+use std::process::ExitCode;
+
+const USAGE: &str = "usage: cargo xtask golden [DIR or FILE] | floors | digest";
+
+fn main() -> ExitCode {
+    let arguments: Vec<_> = std::env::args_os().skip(1).collect();
+    let chore = arguments.first().and_then(|name| name.to_str());
+    match (chore, &arguments[1.min(arguments.len())..]) {
+        (Some("golden"), []) => golden::run(&golden::own_copy()),
+        (Some("golden"), [place]) => golden::run(Path::new(place)),
+        (Some("floors"), []) => list_floors(),
+        (Some("digest"), []) => digest::run(),
+        _ => {
+            eprintln!("{USAGE}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn list_floors() -> ExitCode {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    match floors::survey(&root) {
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::from(2)
+        }
+        Ok((manifests, complaints)) => {
+            floors::describe(&manifests).iter().for_each(|line| println!("{line}"));
+            complaints.iter().for_each(|complaint| eprintln!("{complaint}"));
+            ExitCode::from(u8::from(!complaints.is_empty()))
+        }
+    }
+}

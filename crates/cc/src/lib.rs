@@ -1,1 +1,26 @@
-//! cc
+//! Congestion controllers: how much may be under way. Floor 1, on `units` alone.
+//!
+//! Reading order: [`contract`] (what a controller is told and what it answers), [`newreno`]
+//! (FreeBSD's default, by kernel version, with its HyStart++), [`linux_reno`] (Linux's `reno`),
+//! [`any`](mod@any) (one of them, chosen while running), [`registry`] (names users know).
+//!
+//! A controller is a pure value: event structs in, [`Control`] and [`Change`] out. It knows no
+//! clock, no socket, no log, and it can be cloned to ask what would have been.
+//!
+//! What it does not do: find losses, count the flight, decide what is sent during a recovery
+//! (the stack does, and writes the window with [`Controller::set_window`]) or keep time.
+
+pub mod any;
+pub mod contract;
+pub mod linux_reno;
+pub mod newreno;
+pub mod registry;
+
+pub use any::AnyController;
+pub use contract::{
+    Acked, Change, Congested, Control, Controller, Established, Growth, Idle, Recovered, RttSample,
+    Signal,
+};
+pub use linux_reno::LinuxReno;
+pub use newreno::NewReno;
+pub use registry::{Algorithm, NoController};

@@ -1,1 +1,113 @@
-//! machine
+//! Contracts of everything that lives in virtual time. Floor 2.
+//!
+//! [`Cx`] is all a machine may know of the world: the moment, who it is, and who listens.
+//! [`Endpoint`] is the sans-IO contract of a transport; [`Element`] that of a station on a path.
+//! Both answer the same question, "when do you want to run next", so one driver serves both.
+//!
+//! What it does not do: there is no clock and no queue of events here.
+
+use record::{Event, Purpose, Recorder, SenderState, Waiting, Who};
+use units::{Bytes, Instant};
+
+/// The moment, the speaker and the listener of one step of a machine.
+#[derive(Debug)]
+pub struct Cx<'a, R: Recorder> {
+    /// The present moment.
+    pub now: Instant,
+    /// Whom events concern.
+    pub who: Who,
+    /// Who listens.
+    pub rec: &'a mut R,
+}
+
+impl<R: Recorder> Cx<'_, R> {
+    /// Tells an event; the closure runs only if somebody listens.
+    #[inline(always)]
+    pub fn emit(&mut self, event: impl FnOnce() -> Event) {
+        if R::ON {
+            self.rec.record(self.now, self.who, event(), None);
+        }
+    }
+
+    /// Tells an event together with the sender's state after it.
+    #[inline(always)]
+    pub fn emit_with(&mut self, what: impl FnOnce() -> (Event, SenderState)) {
+        if R::ON {
+            let (event, state) = what();
+            self.rec.record(self.now, self.who, event, Some(&state));
+        }
+    }
+}
+
+/// What a transport tells the application above it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Signal {
+    /// The connection is established.
+    Connected,
+    /// The send buffer has room again.
+    Writable,
+    /// Bytes lie ready to be read, or the peer has closed.
+    Readable,
+    /// Both sides have closed.
+    Closed,
+    /// The connection was given up or refused.
+    Aborted,
+}
+
+/// A transport endpoint without clock or socket.
+///
+/// After any `handle_*` or a call of the application: drain [`Endpoint::poll_transmit`] until it
+/// gives an `Err`, then ask [`Endpoint::poll_timeout`] and [`Endpoint::poll_signal`]. After
+/// `handle_timeout(now)` no deadline at or before `now` remains.
+pub trait Endpoint {
+    /// What travels.
+    type Segment;
+
+    /// A segment arrived.
+    fn handle_segment<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, segment: &Self::Segment);
+
+    /// The deadline that [`Endpoint::poll_timeout`] gave has come.
+    fn handle_timeout<R: Recorder>(&mut self, cx: &mut Cx<'_, R>);
+
+    /// Puts the next segment to send into `slot`.
+    ///
+    /// # Errors
+    /// Nothing to send for now, and why.
+    fn poll_transmit<R: Recorder>(
+        &mut self,
+        cx: &mut Cx<'_, R>,
+        slot: &mut Self::Segment,
+    ) -> Result<(), Waiting>;
+
+    /// The next deadline and what it is for.
+    fn poll_timeout(&self) -> Option<(Instant, Purpose)>;
+
+    /// The next thing to tell the application.
+    fn poll_signal(&mut self) -> Option<Signal>;
+}
+
+/// A packet by its number in a pool: elements pass numbers, not packets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PacketId(pub u32);
+
+/// What became of a packet given to an element.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// The element has it and will give it back.
+    Taken,
+    /// There was no room.
+    Dropped,
+}
+
+/// A station on a path.
+pub trait Element {
+    /// Takes a packet of `size` IP bytes.
+    fn accept(&mut self, now: Instant, packet: PacketId, size: Bytes) -> Verdict;
+
+    /// When the next packet leaves.
+    fn next_wake(&self) -> Option<Instant>;
+
+    /// A packet that leaves at or before `now`; call until `None`.
+    fn wake(&mut self, now: Instant) -> Option<PacketId>;
+}

@@ -183,13 +183,8 @@ pub struct SackBlocks {
 
 impl SackBlocks {
     /// No block.
-    pub const EMPTY: Self = Self {
-        blocks: [SackBlock {
-            left: SeqNum(0),
-            right: SeqNum(0),
-        }; 4],
-        len: 0,
-    };
+    pub const EMPTY: Self =
+        Self { blocks: [SackBlock { left: SeqNum(0), right: SeqNum(0) }; 4], len: 0 };
 
     /// Adds a block behind the others; false if four are there already.
     pub fn push(&mut self, block: SackBlock) -> bool {
@@ -324,6 +319,12 @@ impl Segment {
         }
     }
 
+    /// Did an offload make it of several data packets?
+    #[inline]
+    pub const fn merged(&self) -> bool {
+        self.nsegs > 1 || self.packets() > 1
+    }
+
     /// IP bytes of all its packets together.
     #[inline]
     pub fn wire_len(&self) -> Bytes {
@@ -371,10 +372,7 @@ mod tests {
     fn four_sack_blocks_fit_and_no_more() {
         let mut blocks = SackBlocks::EMPTY;
         for n in 0..4 {
-            assert!(blocks.push(SackBlock {
-                left: SeqNum(n),
-                right: SeqNum(n + 1)
-            }));
+            assert!(blocks.push(SackBlock { left: SeqNum(n), right: SeqNum(n + 1) }));
         }
         assert!(!blocks.push(SackBlock::default()));
         assert_eq!(blocks.as_slice().len(), 4);

@@ -88,21 +88,9 @@ mod tests {
 
     #[test]
     fn order_and_content_count() {
-        let (a, b) = (
-            Event::Connected,
-            Event::Read {
-                bytes: 1,
-                upto: Offset(1),
-            },
-        );
+        let (a, b) = (Event::Connected, Event::Read { bytes: 1, upto: Offset(1) });
         assert_ne!(digest(&[a, b]), digest(&[b, a]));
-        assert_ne!(
-            digest(&[b]),
-            digest(&[Event::Read {
-                bytes: 2,
-                upto: Offset(1)
-            }])
-        );
+        assert_ne!(digest(&[b]), digest(&[Event::Read { bytes: 2, upto: Offset(1) }]));
         assert_eq!(digest(&[a, b]), digest(&[a, b]));
     }
 }

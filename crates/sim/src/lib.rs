@@ -1,1 +1,22 @@
-//! sim
+//! Worlds: hosts, paths and applications from plain data, run in virtual time. Floor 5.
+//!
+//! Reading order: [`scenario`] (what a world is made of), [`observer`] (who watches),
+//! [`outcome`] (what is measured), then the run itself: `world` (the loop), `road` (stations of
+//! a path), `card` (a host's network card), `app` (what applications do).
+//!
+//! What it does not do: it reads no file, knows no text form, prints nothing and never looks at
+//! a clock. Same scenario, same bytes out, on any machine.
+
+pub mod observer;
+pub mod outcome;
+pub mod scenario;
+
+mod app;
+mod card;
+mod road;
+mod world;
+
+pub use observer::{Observer, Watch};
+pub use outcome::{FlowOutcome, Outcome};
+pub use scenario::Scenario;
+pub use world::{SetupError, run};

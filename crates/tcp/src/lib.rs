@@ -1,1 +1,34 @@
-//! tcp
+//! The sans-IO TCP endpoint and its system profiles. Floor 4.
+//!
+//! Reading order: [`profile`] (what a system's TCP does, as data) and [`knobs`] (its adjustable
+//! values under the names users know); [`endpoint`] (the machine), then in the life of a segment
+//! `handshake`, `output` (with one file per system: what is sent next), `input` (what an arrival
+//! means), `acks` (what an acknowledgment means to the sender), `timers`; and the parts they use:
+//! `clock`, `send_buffer`, `sent`, `receive_window`, `reassembly`, `ack_policy`.
+//!
+//! Sequence numbers are 64-bit offsets inside, with the SYN at 0 and the first payload byte at
+//! 1; they become 32-bit numbers only on a [`packet::Segment`].
+//!
+//! What it does not do yet: selective retransmission (what is lost is found by RFC 6582's rules
+//! or the timer), zero-window probes, simultaneous open, ECN, urgent data.
+
+pub mod endpoint;
+pub mod knobs;
+pub mod profile;
+
+mod ack_policy;
+mod acks;
+mod clock;
+mod handshake;
+mod input;
+mod output;
+mod reassembly;
+mod receive_window;
+mod send_buffer;
+mod sent;
+mod timers;
+
+#[cfg(test)]
+mod tests;
+
+pub use endpoint::{Config, Endpoint, Side, State, Totals};

@@ -1,1 +1,16 @@
-//! trace
+//! What others read and write: text of tcpdump, pcapng, CSV, SVG. Floor 2.
+//!
+//! - [`tcpdump`]: packet lines as tcpdump prints them, written and read back, also from a mail.
+//! - [`pcapng`]: captures that tcpdump and Wireshark open.
+//! - [`csv`]: one row per event with the sender's state.
+//! - [`svg`]: a chart that looks the same everywhere.
+//!
+//! Every writer streams into an [`io::Write`](std::io::Write) and keeps no more than the packet or
+//! event at hand (and a few numbers per connection).
+//!
+//! What it does not do: it opens no file, and it judges nothing; what a trace means is for others.
+
+pub mod csv;
+pub mod pcapng;
+pub mod svg;
+pub mod tcpdump;

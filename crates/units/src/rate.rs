@@ -65,9 +65,8 @@ mod tests {
     fn the_remainder_is_carried_not_lost() {
         let rate = Rate::from_bits_per_second(100_000_000_000).unwrap();
         let mut carry = 0;
-        let total: u64 = (0..100)
-            .map(|_| rate.time_to_send(Bytes(64), &mut carry).as_nanos())
-            .sum();
+        let total: u64 =
+            (0..100).map(|_| rate.time_to_send(Bytes(64), &mut carry).as_nanos()).sum();
         assert_eq!(total, 512);
         assert_eq!(carry, 0);
     }

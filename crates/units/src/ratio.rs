@@ -10,11 +10,7 @@ pub struct Ratio {
 impl Ratio {
     /// `num / den`; `None` if `den` is zero.
     pub const fn new(num: u64, den: u64) -> Option<Self> {
-        if den == 0 {
-            None
-        } else {
-            Some(Self { num, den })
-        }
+        if den == 0 { None } else { Some(Self { num, den }) }
     }
 
     /// Numerator.

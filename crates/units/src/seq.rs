@@ -80,15 +80,7 @@ mod tests {
     #[test]
     fn numbers_unwrap_around_the_anchor() {
         let isn = SeqNum(0xffff_fff0);
-        for place in [
-            0_u64,
-            15,
-            16,
-            1 << 31,
-            (1 << 32) - 1,
-            1 << 32,
-            (5 << 32) + 77,
-        ] {
+        for place in [0_u64, 15, 16, 1 << 31, (1 << 32) - 1, 1 << 32, (5 << 32) + 77] {
             let seq = Offset(place).to_seq(isn);
             for near in [place, place.saturating_sub(1 << 30), place + (1 << 30)] {
                 assert_eq!(seq.near(isn, Offset(near)), Some(Offset(place)));

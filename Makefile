@@ -1,0 +1,35 @@
+# `make test` is all the tests; it installs the two tools they compare with where it can.
+
+.PHONY: test lint tools digest
+
+test: tools lint
+	cargo build --workspace --all-targets
+	cargo test --workspace --quiet
+	$(MAKE) digest
+	cargo xtask golden
+	cargo run --release --quiet -- reproduce > target/reproduce.txt || (cat target/reproduce.txt; exit 1)
+	tail -n 1 target/reproduce.txt
+
+lint:
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --quiet -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
+
+# The same scenario gives the same run whatever the compiler makes of it.
+digest:
+	cargo run --quiet --package xtask -- digest > target/digest-debug.txt
+	cargo run --quiet --release --package xtask -- digest > target/digest-release.txt
+	diff target/digest-debug.txt target/digest-release.txt
+	@echo "digests: debug and release agree"
+
+# tcpdump and tshark are independent readers of what Ackclock writes.
+tools:
+	@for tool in tcpdump tshark; do \
+	  command -v $$tool > /dev/null && continue; \
+	  if [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
+	    DEBIAN_FRONTEND=noninteractive apt-get install --yes --quiet $$tool \
+	      || { apt-get update --quiet && DEBIAN_FRONTEND=noninteractive apt-get install --yes --quiet $$tool; }; \
+	  else \
+	    echo "$$tool is not installed and cannot be installed without root: its tests will be skipped"; \
+	  fi; \
+	done

@@ -1,0 +1,145 @@
+//! Arguments, with their help.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+/// Finds out why a TCP transfer is slow, reproduces it in virtual time, and shows what would
+/// cure it.
+#[derive(Debug, Parser)]
+#[command(name = "ackclock", version, after_help = EXAMPLES)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  ackclock run scenarios/slow-start-lro.toml            run a scenario, print a table
+  ackclock run scenarios/slow-start-lro.toml --tcpdump  print what tcpdump would have seen
+  ackclock scenario check my.toml                       look for mistakes without running
+  ackclock reproduce --list                             published figures that can be checked
+
+Exit status: 0 all is well; 1 a figure lies outside its band; 2 a mistake in arguments or files.";
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run a scenario in virtual time
+    Run(RunArgs),
+    /// Check scenario files and describe their format
+    #[command(subcommand)]
+    Scenario(ScenarioCommand),
+    /// Print published figures beside what Ackclock measures
+    Reproduce(ReproduceArgs),
+}
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  ackclock run transfer.toml
+  ackclock run transfer.toml --set duration=10s --set path.0.forward.1.delay=20ms
+  ackclock run transfer.toml --set host.sender.knobs.net.inet.tcp.abc_l_var=45
+  ackclock run transfer.toml --json | jq '.flows[0].goodput_bps'
+  ackclock run transfer.toml --tcpdump sink
+  ackclock run transfer.toml --pcap transfer.pcapng && tshark -r transfer.pcapng
+  ackclock run transfer.toml --csv cwnd.csv
+
+A run depends on the scenario and its seed alone: the same two give the same bytes anywhere.";
+
+/// Arguments of `run`.
+#[derive(Debug, Args)]
+#[command(after_help = RUN_EXAMPLES, override_usage = "ackclock run [OPTIONS] <FILE>")]
+pub(crate) struct RunArgs {
+    #[command(flatten)]
+    pub(crate) scenario: ScenarioArgs,
+    /// Print the result as JSON
+    #[arg(long, conflicts_with = "tcpdump")]
+    pub(crate) json: bool,
+    /// Print what tcpdump would have seen on HOST, instead of the table [default: the first
+    /// flow's sender]
+    #[arg(long, value_name = "HOST", num_args = 0..=1)]
+    pub(crate) tcpdump: Option<Option<String>>,
+    /// Write what the scenario's taps saw as pcapng [without taps: the first flow's sender]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) pcap: Option<PathBuf>,
+    /// Write every event as a row with the sender's state after it
+    #[arg(long, value_name = "FILE")]
+    pub(crate) csv: Option<PathBuf>,
+}
+
+/// A scenario with changes.
+#[derive(Debug, Args)]
+pub(crate) struct ScenarioArgs {
+    /// Scenario file (TOML; see docs/scenario.md)
+    pub(crate) file: Option<PathBuf>,
+    /// Change one key of the scenario: dotted as in TOML, entries of a list by number from 0
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// Change the seed of every random stream
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
+    pub(crate) seed: Option<u64>,
+}
+
+/// What to do with scenario files.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ScenarioCommand {
+    /// Report all mistakes of a scenario file without running it
+    Check(CheckArgs),
+    /// Print a scenario with all changes worked in: the text its SHA-256 is made of
+    #[command(after_help = SHOW_EXAMPLES, override_usage = "ackclock scenario show [OPTIONS] <FILE>")]
+    Show(ScenarioArgs),
+    /// Print all keys of scenario files and all knobs of each system, as Markdown tables
+    Keys,
+    /// Print the JSON schema of scenario files, for editors
+    #[command(after_help = SCHEMA_EXAMPLES)]
+    Schema,
+}
+
+const CHECK_EXAMPLES: &str = "\
+Examples:
+  ackclock scenario check transfer.toml
+  ackclock scenario check transfer.toml --set flow.0.bulk=10MB
+  ackclock scenario check transfer.toml --json";
+
+const SHOW_EXAMPLES: &str = "\
+Examples:
+  ackclock scenario show transfer.toml --set duration=10s --seed 7 > other.toml";
+
+const SCHEMA_EXAMPLES: &str = "\
+Examples:
+  ackclock scenario schema > ackclock.schema.json
+  (then, as the first line of a scenario, for editors with Taplo or Even Better TOML:)
+  #:schema ./ackclock.schema.json";
+
+/// Arguments of `scenario check`.
+#[derive(Debug, Args)]
+#[command(after_help = CHECK_EXAMPLES, override_usage = "ackclock scenario check [OPTIONS] <FILE>")]
+pub(crate) struct CheckArgs {
+    #[command(flatten)]
+    pub(crate) scenario: ScenarioArgs,
+    /// Print the mistakes as JSON on standard output
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+const REPRODUCE_EXAMPLES: &str = "\
+Examples:
+  ackclock reproduce
+  ackclock reproduce slow-start-lro
+  ackclock reproduce --list
+  ackclock reproduce --json > figures.json";
+
+/// Arguments of `reproduce`.
+#[derive(Debug, Args)]
+#[command(after_help = REPRODUCE_EXAMPLES)]
+pub(crate) struct ReproduceArgs {
+    /// Cases to run [default: all]
+    #[arg(value_name = "CASE")]
+    pub(crate) cases: Vec<String>,
+    /// Print the figures as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Print the names of the cases and run none
+    #[arg(long)]
+    pub(crate) list: bool,
+}

@@ -1,0 +1,36 @@
+//! One file for each command.
+
+mod reproduce;
+mod run;
+mod scenario;
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use lab::scenario::{Loaded, Overrides, decode, load};
+
+use crate::cli::{Cli, Command, ScenarioArgs};
+use crate::failure::Failure;
+
+/// Does what the arguments say.
+pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
+    match cli.command {
+        Command::Run(args) => run::run(args),
+        Command::Scenario(command) => scenario::run(command),
+        Command::Reproduce(args) => reproduce::run(&args),
+    }
+}
+
+/// The scenario the arguments name, with their changes.
+fn load_scenario(args: ScenarioArgs) -> Result<(PathBuf, Loaded), Failure> {
+    let Some(file) = args.file else {
+        return Err(Failure::new("no scenario file given").hint("name it first: FILE.toml"));
+    };
+    let bytes = fs::read(&file).map_err(|error| Failure::file("read", &file, &error))?;
+    let name = file.display().to_string();
+    let text = decode(&bytes, &name).map_err(|error| Failure::Scenario(vec![error]))?;
+    let overrides = Overrides { set: args.set, seed: args.seed };
+    let loaded = load(text, &name, &overrides).map_err(Failure::Scenario)?;
+    Ok((file, loaded))
+}

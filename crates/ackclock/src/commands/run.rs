@@ -1,0 +1,170 @@
+//! `ackclock run`: a scenario in virtual time, watched as the arguments ask.
+
+use std::io::{self, StdoutLock};
+use std::path::Path;
+use std::process::ExitCode;
+
+use lab::capture::{self, Capture, TraceLines};
+use lab::run_report::{RunReport, table};
+use lab::scenario::nearest;
+use packet::Segment;
+use record::{Event, Recorder, SenderState, Who};
+use sim::scenario::{Scenario, TapPlace};
+use sim::{Observer, Outcome, Watch};
+use trace::csv::CsvRecorder;
+use units::Instant;
+
+use super::load_scenario;
+use crate::cli::RunArgs;
+use crate::failure::Failure;
+use crate::output::{OutFile, print};
+use crate::progress::Progress;
+
+pub(super) fn run(args: RunArgs) -> Result<ExitCode, Failure> {
+    if args.scenario.file.is_none()
+        && let Some(Some(host)) = &args.tcpdump
+    {
+        let message =
+            format!("no scenario file given: {host:?} is taken for the host of --tcpdump");
+        return Err(Failure::new(message).hint("put the file first: run FILE.toml --tcpdump"));
+    }
+    let (file, loaded) = load_scenario(args.scenario)?;
+    // A tap changes nothing in a run, nor in the text that stands for it.
+    let mut scenario = loaded.scenario.clone();
+    let trace_tap = match &args.tcpdump {
+        Some(host) => Some(trace_tap(&mut scenario, host.as_deref())?),
+        None => None,
+    };
+    let pcap = args.pcap.as_deref().map(|path| create(path, &file)).transpose()?;
+    let csv = args.csv.as_deref().map(|path| create(path, &file)).transpose()?;
+    if let (Some(pcap), Some(path)) = (&pcap, &args.csv)
+        && pcap.is(path)
+    {
+        return Err(Failure::new(format!("--pcap and --csv both write {}", path.display())));
+    }
+    let capture_taps: Vec<usize> = match loaded.scenario.taps.len() {
+        0 if pcap.is_some() => {
+            let sender = sender(&scenario);
+            vec![capture::tap(&mut scenario, sender, TapPlace::Stack)]
+        }
+        taps => (0..taps).collect(),
+    };
+
+    let scenario = &scenario;
+    let comment = format!("{}\nscenario sha256 {}", scenario.title, loaded.sha256);
+    let capture = pcap.map(|out| Capture::new(scenario, &capture_taps, &comment, out));
+    let files_wanted = capture.is_some() || csv.is_some();
+    let mut taps = Taps {
+        lines: trace_tap.map(|tap| TraceLines::new(scenario, tap, io::stdout().lock())),
+        capture: capture.transpose().map_err(|error| failed(args.pcap.as_deref(), &error))?,
+        progress: Progress::new(scenario.duration),
+        files_wanted,
+    };
+    let outcome = match csv {
+        Some(out) => {
+            let mut watch = Watch(Rows(CsvRecorder::new(out)), taps);
+            let outcome = simulate(scenario, &mut watch)?;
+            let Watch(Rows(rows), watched) = watch;
+            taps = watched;
+            rows.finish().map_err(|error| failed(args.csv.as_deref(), &error))?.commit()?;
+            outcome
+        }
+        None => simulate(scenario, &mut taps)?,
+    };
+    drop(taps.progress);
+    if let Some(capture) = taps.capture {
+        capture.finish().map_err(|error| failed(args.pcap.as_deref(), &error))?.commit()?;
+    }
+    match taps.lines {
+        Some(lines) => drop(lines.finish().map_err(|error| Failure::stdout(&error))?),
+        None if args.json => print(&RunReport::new(&loaded, &outcome).to_json())?,
+        None => print(&table(&loaded, &outcome))?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn simulate(scenario: &Scenario, observer: &mut impl Observer) -> Result<Outcome, Failure> {
+    sim::run(scenario, observer)
+        .map_err(|error| Failure::new(format!("the scenario cannot be set up: {error:?}")))
+}
+
+/// The host whose view of a run is meant where none is named.
+fn sender(scenario: &Scenario) -> usize {
+    scenario.flows.first().map_or(0, |flow| flow.from)
+}
+
+/// Number of the tap on the stack of `host`.
+fn trace_tap(scenario: &mut Scenario, host: Option<&str>) -> Result<usize, Failure> {
+    let names = || scenario.hosts.iter().map(|host| host.name.as_str());
+    let index = match host {
+        None => sender(scenario),
+        Some(host) => names().position(|name| name == host).ok_or_else(|| {
+            let failure = Failure::new(format!("--tcpdump: there is no host {host:?}"));
+            let all = names().collect::<Vec<_>>().join(", ");
+            failure.hint(match nearest(host, names()) {
+                Some(near) => format!("did you mean {near:?}?"),
+                None => format!("hosts are {all}"),
+            })
+        })?,
+    };
+    Ok(capture::tap(scenario, index, TapPlace::Stack))
+}
+
+/// An output file, which must not be the scenario itself.
+fn create(path: &Path, scenario: &Path) -> Result<OutFile, Failure> {
+    let out = OutFile::create(path)?;
+    if out.is(scenario) {
+        return Err(Failure::new(format!("{} is the scenario itself", path.display())));
+    }
+    Ok(out)
+}
+
+fn failed(path: Option<&Path>, error: &io::Error) -> Failure {
+    Failure::file("write", path.unwrap_or(Path::new("")), error)
+}
+
+/// What looks through the taps, and the progress bar.
+struct Taps<'s> {
+    lines: Option<TraceLines<'s, StdoutLock<'static>>>,
+    capture: Option<Capture<'s, OutFile>>,
+    progress: Progress,
+    files_wanted: bool,
+}
+
+impl Recorder for Taps<'_> {
+    const ON: bool = false;
+
+    fn record(&mut self, _: Instant, _: Who, _: Event, _: Option<&SenderState>) {}
+}
+
+impl Observer for Taps<'_> {
+    fn tap(&mut self, at: Instant, tap: usize, outbound: bool, segment: &Segment) {
+        if let Some(lines) = &mut self.lines {
+            lines.tap(at, tap, outbound, segment);
+            if lines.has_failed() && !self.files_wanted {
+                // `ackclock run ... --tcpdump | head`: nobody is left to run for.
+                std::process::exit(0);
+            }
+        }
+        if let Some(capture) = &mut self.capture {
+            capture.tap(at, tap, outbound, segment);
+        }
+    }
+
+    fn progress(&mut self, now: Instant) {
+        self.progress.at(now);
+    }
+}
+
+/// Rows of events; it looks through no tap.
+struct Rows(CsvRecorder<OutFile>);
+
+impl Recorder for Rows {
+    const ON: bool = true;
+
+    fn record(&mut self, at: Instant, who: Who, event: Event, state: Option<&SenderState>) {
+        self.0.record(at, who, event, state);
+    }
+}
+
+impl Observer for Rows {}

@@ -1,0 +1,54 @@
+//! `ackclock scenario`: check, show, keys, schema.
+
+use std::process::ExitCode;
+
+use lab::scenario::{Loaded, reference, schema};
+use serde_json::json;
+
+use super::load_scenario;
+use crate::cli::{CheckArgs, ScenarioCommand};
+use crate::failure::Failure;
+use crate::output::print;
+
+pub(super) fn run(command: ScenarioCommand) -> Result<ExitCode, Failure> {
+    match command {
+        ScenarioCommand::Check(args) => return check(args),
+        ScenarioCommand::Show(args) => print(&load_scenario(args)?.1.text)?,
+        ScenarioCommand::Keys => print(&reference())?,
+        ScenarioCommand::Schema => print(&schema())?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn check(args: CheckArgs) -> Result<ExitCode, Failure> {
+    let as_json = args.json;
+    match load_scenario(args.scenario) {
+        Ok((file, loaded)) if !as_json => {
+            print(&format!("{}: ok, {}\n", file.display(), summary(&loaded)))?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Ok((_, loaded)) => {
+            let answer = json!({ "errors": [], "scenario_sha256": loaded.sha256 });
+            print(&format!("{answer:#}\n"))?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Err(Failure::Scenario(errors)) if as_json => {
+            print(&format!("{:#}\n", json!({ "errors": errors })))?;
+            Ok(ExitCode::from(2))
+        }
+        Err(failure) => Err(failure),
+    }
+}
+
+/// `2 hosts, 1 path, 1 flow, 0 taps, sha256 ...`.
+fn summary(loaded: &Loaded) -> String {
+    let scenario = &loaded.scenario;
+    let counts = [
+        (scenario.hosts.len(), "host"),
+        (scenario.paths.len(), "path"),
+        (scenario.flows.len(), "flow"),
+        (scenario.taps.len(), "tap"),
+    ];
+    let counts = counts.map(|(n, what)| format!("{n} {what}{}", if n == 1 { "" } else { "s" }));
+    format!("{}, sha256 {}", counts.join(", "), loaded.sha256)
+}

@@ -1,0 +1,98 @@
+//! Files and standard output.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use crate::failure::Failure;
+
+/// Writes `text` to standard output.
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|e| Failure::stdout(&e))
+}
+
+/// A file that takes its name only once it is whole: until [`OutFile::commit`] it is a temporary
+/// one in the same directory, and what stood under the name before stays.
+#[derive(Debug)]
+pub(crate) struct OutFile {
+    /// As the user named it.
+    named: PathBuf,
+    out: BufWriter<File>,
+    /// Where it lies and where it is to go; `None` for what is no plain file, such as
+    /// /dev/null or a pipe, and is written as it is.
+    temporary: Option<Temporary>,
+}
+
+#[derive(Debug)]
+struct Temporary {
+    path: PathBuf,
+    target: PathBuf,
+}
+
+impl OutFile {
+    /// Prepares to write under the name `path`.
+    pub(crate) fn create(path: &Path) -> Result<Self, Failure> {
+        let failure = |error: &io::Error| Failure::file("write", path, error);
+        let named = path.to_owned();
+        // What a link points at is replaced, not the link.
+        let target = fs::canonicalize(path).unwrap_or_else(|_| named.clone());
+        if let Ok(metadata) = fs::metadata(&target) {
+            if metadata.is_dir() {
+                return Err(failure(&io::Error::from(io::ErrorKind::IsADirectory)));
+            }
+            if metadata.permissions().readonly() {
+                return Err(failure(&io::Error::from(io::ErrorKind::PermissionDenied)));
+            }
+            let file = OpenOptions::new().append(true).open(&target).map_err(|e| failure(&e))?;
+            if !metadata.is_file() {
+                return Ok(Self { named, out: BufWriter::new(file), temporary: None });
+            }
+        }
+        let mut name = std::ffi::OsString::from(".");
+        name.push(target.file_name().unwrap_or_default());
+        name.push(format!(".{}.part", std::process::id()));
+        let temporary = Temporary { path: target.with_file_name(name), target };
+        let file = File::create(&temporary.path).map_err(|e| failure(&e))?;
+        Ok(Self { named, out: BufWriter::new(file), temporary: Some(temporary) })
+    }
+
+    /// Gives the file its name.
+    pub(crate) fn commit(mut self) -> Result<(), Failure> {
+        let done = self.out.flush().and_then(|()| match self.temporary.take() {
+            Some(temporary) => fs::rename(&temporary.path, &temporary.target).inspect_err(|_| {
+                let _ = fs::remove_file(&temporary.path);
+            }),
+            None => Ok(()),
+        });
+        done.map_err(|error| Failure::file("write", &self.named, &error))
+    }
+
+    /// Is it the same file as `path`?
+    pub(crate) fn is(&self, path: &Path) -> bool {
+        let target = self.temporary.as_ref().map(|temporary| temporary.target.as_path());
+        target.is_some_and(|target| match fs::canonicalize(path) {
+            Ok(path) => path == target,
+            Err(_) => path == target,
+        })
+    }
+}
+
+impl Write for OutFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.out.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+impl Drop for OutFile {
+    fn drop(&mut self) {
+        if let Some(temporary) = &self.temporary {
+            // Left over from a run that failed, whose error has been reported.
+            let _ = fs::remove_file(&temporary.path);
+        }
+    }
+}

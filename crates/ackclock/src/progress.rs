@@ -1,0 +1,60 @@
+//! A progress bar for runs that keep a person waiting. It reads the clock; the run does not.
+
+use std::io::IsTerminal;
+use std::time::Instant as WallClock;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use lab::units_text::MAX_DURATION;
+use units::{Duration, Instant};
+
+/// Virtual time as a bar on standard error, if that is a terminal, after a second of waiting.
+#[derive(Debug)]
+pub(crate) struct Progress {
+    /// `None` if nobody watches.
+    waiting_since: Option<WallClock>,
+    duration: Duration,
+    bar: Option<ProgressBar>,
+}
+
+impl Progress {
+    /// Of a run of at most this virtual time.
+    #[expect(clippy::disallowed_methods, reason = "how long a person waits is wall-clock time")]
+    pub(crate) fn new(duration: Duration) -> Self {
+        let watched = std::io::stderr().is_terminal();
+        Self { waiting_since: watched.then(WallClock::now), duration, bar: None }
+    }
+
+    /// The run has come to `now`.
+    pub(crate) fn at(&mut self, now: Instant) {
+        let Some(since) = self.waiting_since else { return };
+        if self.bar.is_none() && since.elapsed().as_secs() >= 1 {
+            self.bar = Some(bar(self.duration));
+        }
+        if let Some(bar) = &self.bar {
+            let reached = now.since(Instant::ZERO);
+            bar.set_position(reached.as_millis());
+            bar.set_message(format!("{:.1} s", reached.as_secs_f64()));
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+fn bar(duration: Duration) -> ProgressBar {
+    if duration == MAX_DURATION {
+        // It ends when all flows are done, which nobody knows beforehand.
+        let style = ProgressStyle::with_template("{spinner} {msg} of virtual time");
+        return ProgressBar::new_spinner()
+            .with_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+    }
+    let template = format!("{{bar:40}} {{msg}} of {duration} of virtual time, {{eta}} to go");
+    let style = ProgressStyle::with_template(&template);
+    ProgressBar::new(duration.as_millis())
+        .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+}

@@ -1,0 +1,89 @@
+//! One controller of those there are, chosen while running.
+
+use units::{Bytes, Offset};
+
+use crate::contract::{
+    Acked, Change, Congested, Control, Controller, Established, Idle, Recovered, RttSample,
+};
+use crate::{LinuxReno, NewReno};
+
+/// Any controller. An enum, since a scenario chooses and a boxed one could not be cloned.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AnyController {
+    /// FreeBSD's NewReno.
+    NewReno(NewReno),
+    /// Linux's reno.
+    LinuxReno(LinuxReno),
+}
+
+/// Hands a call to the controller inside.
+macro_rules! inner {
+    ($any:expr, $cc:ident => $call:expr) => {
+        match $any {
+            AnyController::NewReno($cc) => $call,
+            AnyController::LinuxReno($cc) => $call,
+        }
+    };
+}
+
+impl Controller for AnyController {
+    fn on_established(&mut self, event: &Established) -> Change {
+        inner!(self, cc => cc.on_established(event))
+    }
+
+    fn on_acked(&mut self, event: &Acked) -> Change {
+        inner!(self, cc => cc.on_acked(event))
+    }
+
+    fn on_congested(&mut self, event: &Congested) -> Change {
+        inner!(self, cc => cc.on_congested(event))
+    }
+
+    fn on_recovered(&mut self, event: &Recovered) -> Change {
+        inner!(self, cc => cc.on_recovered(event))
+    }
+
+    fn on_idle(&mut self, event: &Idle) -> Change {
+        inner!(self, cc => cc.on_idle(event))
+    }
+
+    fn on_round(&mut self, round: u32) -> Change {
+        inner!(self, cc => cc.on_round(round))
+    }
+
+    fn on_rtt_sample(&mut self, sample: &RttSample) -> Change {
+        inner!(self, cc => cc.on_rtt_sample(sample))
+    }
+
+    fn control(&self) -> Control {
+        inner!(self, cc => cc.control())
+    }
+
+    fn set_window(&mut self, window: Bytes) {
+        inner!(self, cc => cc.set_window(window));
+    }
+
+    fn in_recovery(&self) -> bool {
+        inner!(self, cc => cc.in_recovery())
+    }
+
+    fn in_slow_start(&self) -> bool {
+        inner!(self, cc => cc.in_slow_start())
+    }
+
+    fn recovery_point(&self) -> Offset {
+        inner!(self, cc => cc.recovery_point())
+    }
+}
+
+impl From<NewReno> for AnyController {
+    fn from(cc: NewReno) -> Self {
+        Self::NewReno(cc)
+    }
+}
+
+impl From<LinuxReno> for AnyController {
+    fn from(cc: LinuxReno) -> Self {
+        Self::LinuxReno(cc)
+    }
+}

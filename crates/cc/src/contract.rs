@@ -1,0 +1,200 @@
+//! What a controller is told, and what it answers.
+//!
+//! The verbs are those of FreeBSD's `struct cc_algo` (cc.h) joined with the bookkeeping that
+//! tcp_input.c does around them (cc_ack_received, cc_cong_signal, cc_post_recovery), so that a
+//! controller is whole: it holds the window, the threshold, the recovery flags and what an undo
+//! needs. Linux's `struct tcp_congestion_ops` fits the same verbs.
+
+use core::fmt::Debug;
+
+use units::{Bytes, Duration, Instant, Offset, Rate};
+
+/// The connection is established; sent once, before all others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Established {
+    /// Oldest byte not yet acknowledged, the first one the controller governs.
+    pub una: Offset,
+    /// Payload bytes of a full segment, options deducted.
+    pub mss: u32,
+    /// Payload bytes of a full segment before options are deducted (FreeBSD `t_maxseg`).
+    pub maxseg: u32,
+    /// Shift of the windows the peer announces (`snd_scale`), at most 14.
+    pub snd_scale: u8,
+    /// Was our SYN (or SYN-ACK) sent more than once?
+    pub syn_retransmitted: bool,
+    /// Threshold remembered from earlier connections (FreeBSD's host cache); usually `None`.
+    pub ssthresh: Option<Bytes>,
+}
+
+/// An acknowledgment moved `snd_una`. Sent in recovery too, for the counters it moves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Acked {
+    /// When the segment arrived.
+    pub now: Instant,
+    /// New `snd_una` (`th_ack`).
+    pub una: Offset,
+    /// Bytes by which it advances `snd_una`.
+    pub bytes: u64,
+    /// Packets newly delivered, acknowledged or SACKed, each once: what Linux counts.
+    pub packets: u32,
+    /// ACKs the host's own LRO made one of, where it counts them (`lro_nsegs`); at least 1.
+    pub nsegs: u32,
+    /// Is old data being sent again from `snd_una` on (`snd_nxt != snd_max`)? So after a timeout.
+    pub resending: bool,
+    /// Window the peer offers, in bytes.
+    pub snd_wnd: u64,
+    /// Did the window hold the sender back in the last flight (Linux `is_cwnd_limited`)?
+    pub window_limited: bool,
+    /// Largest flight of the window in progress, in packets (Linux `max_packets_out`).
+    pub max_packets_out: u32,
+}
+
+/// A sign of congestion, or that an earlier one was false.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Signal {
+    /// Loss taken from duplicate or selective acknowledgments (`CC_NDUPACK`).
+    Loss,
+    /// An ECN echo (`CC_ECN`).
+    Ecn,
+    /// The retransmission timer fired for the `shift`-th time in a row, from 1 (`CC_RTO`).
+    Timeout {
+        /// `t_rxtshift`, already counted up.
+        shift: u32,
+    },
+    /// The last timeout proved spurious: take it back (`CC_RTO_ERR`).
+    SpuriousTimeout,
+}
+
+/// A [`Signal`] with the stack's state at that moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Congested {
+    /// What was seen.
+    pub signal: Signal,
+    /// Acknowledgment number of the segment that brought it; `snd_una` at a timeout.
+    pub th_ack: Offset,
+    /// End of what was ever sent.
+    pub snd_max: Offset,
+    /// Bytes the stack takes to be under way (`tcp_compute_pipe`).
+    pub pipe: u64,
+    /// Window the peer offers, in bytes.
+    pub snd_wnd: u64,
+}
+
+/// All that was under way when a fast recovery began has been acknowledged (`cc_post_recovery`).
+///
+/// Both systems then report the same acknowledgment as [`Acked`], which may already grow the window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Recovered {
+    /// Acknowledgment number that ended it.
+    pub th_ack: Offset,
+    /// Bytes the stack takes to be under way (`tcp_compute_pipe`).
+    pub pipe: u64,
+}
+
+/// Nothing was under way for longer than a retransmission timeout, and data waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Idle {
+    /// Time since the last segment was sent.
+    pub idle: Duration,
+    /// Retransmission timeout in force.
+    pub rto: Duration,
+}
+
+/// One measured round trip, as FreeBSD's RACK stack tells HyStart++ (`rttsample`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RttSample {
+    /// The sample.
+    pub rtt: Duration,
+    /// How often the segment had been sent.
+    pub transmissions: u32,
+    /// Bytes in flight when it was sent.
+    pub flight: u64,
+}
+
+/// What a controller grants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Control {
+    /// Congestion window.
+    pub window: Bytes,
+    /// Slow-start threshold; `None` while unset.
+    pub ssthresh: Option<Bytes>,
+    /// Rate to pace at; `None` where the controller does not pace.
+    pub pacing: Option<Rate>,
+}
+
+/// By which rule a window grew.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Growth {
+    /// Slow start.
+    SlowStart,
+    /// Congestion avoidance.
+    Avoidance,
+}
+
+/// What an event changed, and why.
+#[must_use = "the reason of a change is to be recorded"]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change {
+    /// Neither window nor threshold nor recovery.
+    None,
+    /// The window grew.
+    Grew(Growth),
+    /// Window or threshold were lowered, without a recovery (after idling).
+    Shrank,
+    /// Slow start ended by its own rule, the window kept or set (HyStart++).
+    SlowStartEnded,
+    /// A timeout: the window is down to one segment.
+    Collapsed,
+    /// A timeout was taken back.
+    Undone,
+    /// A fast recovery or an ECN episode began; the threshold is lowered.
+    RecoveryBegan,
+    /// It ended; the window is settled.
+    RecoveryEnded,
+}
+
+/// A congestion controller.
+pub trait Controller: Clone + Debug {
+    /// Opens the window; everything before it is without meaning.
+    fn on_established(&mut self, event: &Established) -> Change;
+
+    /// Counts an acknowledgment and grows the window where the rules allow it.
+    fn on_acked(&mut self, event: &Acked) -> Change;
+
+    /// Answers a sign of congestion.
+    fn on_congested(&mut self, event: &Congested) -> Change;
+
+    /// Settles the window after a fast recovery and leaves it.
+    fn on_recovered(&mut self, event: &Recovered) -> Change;
+
+    /// Restarts after idling.
+    fn on_idle(&mut self, event: &Idle) -> Change;
+
+    /// A round of HyStart++ began. Only stacks that drive HyStart++ call it.
+    fn on_round(&mut self, round: u32) -> Change {
+        let _ = round;
+        Change::None
+    }
+
+    /// A round trip was measured for HyStart++. Only stacks that drive it call it.
+    fn on_rtt_sample(&mut self, sample: &RttSample) -> Change {
+        let _ = sample;
+        Change::None
+    }
+
+    /// What it grants now.
+    fn control(&self) -> Control;
+
+    /// Overrules the window while the stack's own rule holds it: PRR, the inflation of RFC 6582,
+    /// limited transmit.
+    fn set_window(&mut self, window: Bytes);
+
+    /// Does a fast recovery run? An ECN episode alone is none.
+    fn in_recovery(&self) -> bool;
+
+    /// Is the window in slow start, by the algorithm's own comparison with the threshold?
+    fn in_slow_start(&self) -> bool;
+
+    /// The recovery ends once `snd_una` reaches this place (`snd_recover`, Linux `high_seq`).
+    fn recovery_point(&self) -> Offset;
+}

@@ -1,0 +1,161 @@
+//! How long slow start takes to 100 Mbit/s.
+
+use record::{Event, Recorder, SenderState, SentKind, Who};
+use units::Instant;
+
+use super::{RAMP, load, run};
+use crate::cases::{CaseError, Row};
+
+/// 100 Mbit/s at 100 ms, in segments of 1448 bytes.
+const TARGET_SEGMENTS: u64 = 863;
+
+/// Watches the sender's flight and the receiver's aggregates.
+#[derive(Default)]
+struct Watcher {
+    first_data: Option<Instant>,
+    reached: Option<Instant>,
+    largest_aggregate: u32,
+}
+
+impl Recorder for Watcher {
+    const ON: bool = true;
+
+    fn record(&mut self, at: Instant, who: Who, event: Event, state: Option<&SenderState>) {
+        match event {
+            Event::Sent { kind: SentKind::New, .. } if who.host.0 == 0 => {
+                self.first_data.get_or_insert(at);
+                let enough =
+                    |state: &SenderState| state.flight().get() >= TARGET_SEGMENTS * state.mss.get();
+                if self.reached.is_none() && state.is_some_and(enough) {
+                    self.reached = Some(at);
+                }
+            }
+            Event::Merged { bytes, .. } if who.host.0 == 1 => {
+                self.largest_aggregate = self.largest_aggregate.max(bytes);
+            }
+            _ => {}
+        }
+    }
+}
+
+impl sim::Observer for Watcher {}
+
+/// A ramp and what came out.
+struct Ramp {
+    /// From the first data segment until 863 segments are in flight.
+    seconds: Option<f64>,
+    largest_aggregate: u32,
+}
+
+fn ramp(set: &[&str]) -> Result<Ramp, CaseError> {
+    let loaded = load(RAMP, "slow-start-ramp.toml", set)?;
+    let mut watcher = Watcher::default();
+    run(&loaded, &mut watcher)?;
+    let span = watcher.reached.zip(watcher.first_data).map(|(end, start)| end.since(start));
+    Ok(Ramp {
+        seconds: span.map(|span| span.as_secs_f64()),
+        largest_aggregate: watcher.largest_aggregate,
+    })
+}
+
+/// Seconds to the target for FreeBSD with the given settings of `host.sender`.
+fn seconds(set: &[&str]) -> Result<Option<f64>, CaseError> {
+    Ok(ramp(set)?.seconds)
+}
+
+const SENDER_LRO: &str = "host.sender.lro=true";
+const LINUX: [&str; 3] =
+    ["host.sender.profile=linux-6.18", "host.sender.cc=reno", "host.sender.knobs={}"];
+const AS_SHIPPED: [&str; 2] = [
+    "host.sender.knobs.\"net.inet.tcp.sendspace\"=32KiB",
+    "host.sink.knobs.\"ip-route.quickack\"=false",
+];
+
+/// All rows of the ramps, `duration` cut to what each needs.
+pub(super) fn rows() -> Result<Vec<Row>, CaseError> {
+    let within = |limit: &'static str, set: &[&'static str]| {
+        let mut all = vec![limit];
+        all.extend_from_slice(set);
+        all
+    };
+    let long = "duration=50s";
+    let short = "duration=10s";
+
+    let receiver_only = ramp(&within(short, &[]))?;
+    let mut rows = vec![
+        Row::exact("largest aggregate", "B", 65_160.0, Some(receiver_only.largest_aggregate.into()))
+            .note("45 x 1448"),
+        Row::band(
+            "time to 100 Mbit/s, one ACK per flight",
+            "s",
+            42.4,
+            seconds(&within(long, &[SENDER_LRO]))?,
+            41.4,
+            43.4,
+        )
+        .said("more than 20 s")
+        .note("from the first data segment to 863 MSS in flight; all ACKs of a round trip merged; model 42.4"),
+        Row::band(
+            "time to 100 Mbit/s, receiver LRO alone",
+            "s",
+            7.7,
+            receiver_only.seconds,
+            7.5,
+            7.9,
+        )
+        .note("one ACK per 45 MSS or less: receiver LRO alone cannot explain the mail"),
+    ];
+    let merged: [(u32, f64); 7] =
+        [(2, 12.6), (3, 16.5), (4, 19.7), (5, 22.5), (6, 24.9), (8, 28.8), (10, 32.2)];
+    for (acks, published) in merged {
+        let budget = format!("host.sender.rx_budget={acks}");
+        let measured = seconds(&[long, SENDER_LRO, &budget])?;
+        let name = format!("time to 100 Mbit/s, sender's LRO merges {acks} ACKs");
+        rows.push(Row::predicted(name, "s", Some(published), measured).note("model"));
+    }
+    for (l, published) in [(4, 4.0), (8, 2.1), (16, 1.2), (45, 0.7)] {
+        let knob = format!("host.sender.knobs.\"net.inet.tcp.abc_l_var\"={l}");
+        let measured = seconds(&[short, &knob])?;
+        let name = format!("time to 100 Mbit/s, receiver LRO alone, abc_l_var {l}");
+        rows.push(Row::predicted(name, "s", Some(published), measured).note("model"));
+    }
+    rows.push(
+        Row::predicted(
+            "time to 100 Mbit/s, all ACKs merged, LRO of 13.0",
+            "s",
+            Some(7.7),
+            seconds(&within(short, &["host.sender.lro={counts_pure_acks=true}"]))?,
+        )
+        .note("model; the older LRO counts the ACKs it merges"),
+    );
+    rows.push(
+        Row::info("time to 100 Mbit/s, Linux", "s", 2.0, seconds(&within(short, &LINUX))?)
+            .said("~2 s")
+            .note("growth by bytes acknowledged gives 0.7 s; recorded 6.18: 0.92 s after the SYN"),
+    );
+    let shipped = |first: &[&'static str]| {
+        let mut all = first.to_vec();
+        all.extend_from_slice(&AS_SHIPPED);
+        seconds(&all)
+    };
+    rows.push(
+        Row::predicted(
+            "as shipped (send buffer, delayed ACKs), all ACKs merged",
+            "s",
+            None,
+            shipped(&[long, SENDER_LRO])?,
+        )
+        .said("more than 20 s")
+        .note("a small send buffer and delayed ACKs split flights, so more ACKs count"),
+    );
+    rows.push(
+        Row::predicted(
+            "as shipped (send buffer, delayed ACKs), receiver LRO alone",
+            "s",
+            None,
+            shipped(&[short])?,
+        )
+        .note("no published figure"),
+    );
+    Ok(rows)
+}

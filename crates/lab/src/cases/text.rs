@@ -1,0 +1,144 @@
+//! Results of a case as a table for people.
+
+use core::fmt::Write;
+
+use super::{CaseResult, Figure, Kind, Row};
+
+/// The case as text: its knobs, its rows, its exhibit.
+pub fn render(case: &CaseResult) -> String {
+    let mut out = String::new();
+    let _ = writeln!(out, "{}: {}", case.id, case.title);
+    let _ = writeln!(out, "  {}\n", case.source);
+    knobs(&mut out, case);
+    table(&mut out, &case.rows);
+    let _ = writeln!(out, "\n{}", case.exhibit);
+    out.push_str(&verdict(case));
+    out
+}
+
+fn knobs(out: &mut String, case: &CaseResult) {
+    let width = |of: fn(&super::Knob) -> &str| {
+        case.knobs.iter().map(|knob| of(knob).chars().count()).max().unwrap_or(0)
+    };
+    let (name, value) = (width(|k| &k.name), width(|k| &k.value));
+    let _ = writeln!(out, "Declared knobs");
+    for knob in &case.knobs {
+        let _ = writeln!(out, "  {:<name$}  {:<value$}  {}", knob.name, knob.value, knob.source);
+    }
+    out.push('\n');
+}
+
+fn table(out: &mut String, rows: &[Row]) {
+    let header =
+        ["", "figure", "published", "measured", "unit", "kind", "band or deviation", "note"]
+            .map(str::to_owned);
+    let mut lines = vec![header];
+    lines.extend(rows.iter().map(cells));
+    let mut widths = [0; 8];
+    for line in &lines {
+        for (width, cell) in widths.iter_mut().zip(line) {
+            *width = (*width).max(cell.chars().count());
+        }
+    }
+    for line in lines {
+        let mut text = String::new();
+        for (column, (cell, width)) in line.iter().zip(widths).enumerate() {
+            // Figures to the right, words to the left.
+            let _ = match column {
+                2 | 3 => write!(text, "{cell:>width$}  "),
+                _ => write!(text, "{cell:<width$}  "),
+            };
+        }
+        let _ = writeln!(out, "{}", text.trim_end());
+    }
+}
+
+fn cells(row: &Row) -> [String; 8] {
+    let verdict = match row.holds {
+        Some(true) => "ok",
+        Some(false) => "MISS",
+        None => "",
+    };
+    let kind = match row.kind {
+        Kind::Assert => "assert",
+        Kind::Calibrated => "calibrated",
+        Kind::Predicted => "predicted",
+        Kind::Info => "info",
+    };
+    let band = match (row.low, row.high) {
+        (Some(low), Some(high)) if low < high => format!("{} to {}", number(low), number(high)),
+        (Some(_), Some(_)) => "exact".into(),
+        _ if row.kind == Kind::Assert => "exact".into(),
+        _ => row.deviation_percent().map_or(String::new(), |percent| format!("{percent:+.1} %")),
+    };
+    [
+        verdict.into(),
+        row.name.clone(),
+        figure(row.published.as_ref()),
+        figure(row.measured.as_ref()),
+        row.unit.into(),
+        kind.into(),
+        band,
+        row.note.clone(),
+    ]
+}
+
+fn figure(figure: Option<&Figure>) -> String {
+    match figure {
+        None => "-".into(),
+        Some(Figure::Number(value)) => number(*value),
+        Some(Figure::Text(text)) => text.clone(),
+    }
+}
+
+/// Up to three decimals, none for whole numbers.
+fn number(value: f64) -> String {
+    let text = format!("{value:.3}");
+    text.trim_end_matches('0').trim_end_matches('.').into()
+}
+
+fn verdict(case: &CaseResult) -> String {
+    let asserted = case.rows.iter().filter(|row| row.holds.is_some()).count();
+    let missed: Vec<_> = case.rows.iter().filter(|row| row.holds == Some(false)).collect();
+    if missed.is_empty() {
+        return format!("{}: all {asserted} asserted figures hold\n", case.id);
+    }
+    let names: Vec<_> = missed.iter().map(|row| row.name.as_str()).collect();
+    format!(
+        "{}: {} of {asserted} asserted figures do not hold: {}\n",
+        case.id,
+        missed.len(),
+        names.join("; ")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_short() {
+        assert_eq!(number(14_480.0), "14480");
+        assert_eq!(number(0.1), "0.1");
+        assert_eq!(number(42.469), "42.469");
+        assert_eq!(number(7.700_000_000_1), "7.7");
+    }
+
+    #[test]
+    fn a_miss_is_named() {
+        let case = CaseResult {
+            id: "x",
+            title: "t",
+            source: "s",
+            knobs: vec![],
+            rows: vec![
+                Row::exact("good", "B", 1.0, Some(1.0)),
+                Row::exact("bad", "B", 1.0, Some(2.0)),
+            ],
+            exhibit: String::new(),
+        };
+        assert_eq!(verdict(&case), "x: 1 of 2 asserted figures do not hold: bad\n");
+        assert!(!case.holds());
+        assert!(render(&case).contains("MISS"));
+    }
+}

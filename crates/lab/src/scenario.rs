@@ -1,0 +1,138 @@
+//! Scenario files: TOML text in, a [`sim::scenario::Scenario`] out, or all that is wrong with it.
+//!
+//! Reading order: [`tree`] (the text with its places), [`overrides`] (`--set`), [`keys`] and
+//! [`kinds`] (how tables are declared and read), then the tables themselves: [`world`], [`host`]
+//! with [`knobs`] and [`offload`], [`path`], [`flow`], [`tap`]. [`schema`](mod@schema) tells
+//! editors the same and [`reference`](mod@reference) people; [`report`](mod@report) shows errors
+//! beside the text. The format is described in docs/scenario.md.
+
+mod error;
+mod flow;
+mod host;
+mod hosts;
+mod keys;
+mod kinds;
+mod knobs;
+mod nearest;
+mod offload;
+mod overrides;
+mod path;
+mod reference;
+mod report;
+mod schema;
+mod source;
+mod syntax;
+mod tap;
+mod tree;
+mod world;
+
+#[cfg(test)]
+mod tests;
+
+use sha2::{Digest, Sha256};
+use sim::scenario::Scenario;
+use toml_edit::{DocumentMut, TomlError};
+
+use keys::Reader;
+use overrides::Override;
+use source::{Fault, Sources};
+
+pub use error::ScenarioError;
+pub use nearest::nearest;
+pub use reference::reference;
+pub use report::{Look, report};
+pub use schema::schema;
+
+/// Changes to a scenario that its file does not hold.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Overrides {
+    /// `KEY=VALUE`, applied in this order.
+    pub set: Vec<String>,
+    /// Seed, applied last.
+    pub seed: Option<u64>,
+}
+
+/// A scenario with the text it stands for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Loaded {
+    /// What to run.
+    pub scenario: Scenario,
+    /// SHA-256 of [`Loaded::text`] in lower-case hexadecimal.
+    pub sha256: String,
+    /// The text with the overrides worked in; without any, the text of the file as it is.
+    pub text: String,
+}
+
+/// Reads a scenario.
+///
+/// # Errors
+/// All mistakes that can be told apart, in the order of the text; those of overrides last.
+pub fn load(
+    text: &str,
+    file_name: &str,
+    overrides: &Overrides,
+) -> Result<Loaded, Vec<ScenarioError>> {
+    let seed = overrides.seed.map(|seed| seed.to_string());
+    let (mut sources, file) = Sources::new(file_name, text);
+    let mut root = match tree::parse(text, file) {
+        Ok(root) => root,
+        Err(faults) => return Err(sources.errors(faults)),
+    };
+    let mut reader = Reader::default();
+    let mut changes: Vec<Override> = Vec::new();
+    for argument in &overrides.set {
+        match Override::parse(argument, &mut sources) {
+            Ok(change) => changes.push(change),
+            Err(fault) => reader.report(fault),
+        }
+    }
+    changes.extend(seed.as_ref().map(|seed| Override::seed(seed, &mut sources)));
+    for change in &changes {
+        if let Err(fault) = change.apply(&mut root) {
+            reader.report(fault);
+        }
+    }
+    let composed = if changes.is_empty() { Ok(text.to_owned()) } else { compose(text, &changes) };
+    let composed = composed.map_err(|error| {
+        let place = file.place(error.span().unwrap_or(0..0));
+        vec![sources.error(Fault::new(place, format!("not valid TOML: {}", error.message())))]
+    })?;
+    if !changes.is_empty() {
+        // What runs is what the composed text says; errors point at what the user wrote.
+        let mut fresh = tree::parse(&composed, file).map_err(|faults| sources.errors(faults))?;
+        fresh.take_places(&root);
+        root = fresh;
+    }
+    match world::read(&root, &sources, &mut reader) {
+        Some(scenario) => {
+            let sha256 = hex(&Sha256::digest(&composed));
+            Ok(Loaded { scenario, sha256, text: composed })
+        }
+        None => Err(sources.errors(reader.faults)),
+    }
+}
+
+/// The text of a scenario file.
+///
+/// # Errors
+/// The place of the first byte that is not UTF-8.
+pub fn decode<'t>(bytes: &'t [u8], file_name: &str) -> Result<&'t str, ScenarioError> {
+    std::str::from_utf8(bytes).map_err(|error| {
+        let good = String::from_utf8_lossy(&bytes[..error.valid_up_to()]);
+        let (sources, file) = Sources::new(file_name, &good);
+        let fault = Fault::new(file.place(good.len()..good.len()), "this byte is not UTF-8 text")
+            .found(format!("0x{:02x}", bytes[error.valid_up_to()]));
+        sources.error(fault)
+    })
+}
+
+/// The text with all changes worked in.
+fn compose(text: &str, changes: &[Override]) -> Result<String, TomlError> {
+    let mut document: DocumentMut = text.parse()?;
+    changes.iter().for_each(|change| change.compose(&mut document));
+    Ok(document.to_string())
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

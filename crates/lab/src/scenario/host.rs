@@ -1,0 +1,215 @@
+//! `[host.NAME]`: a machine, its system, its network card.
+
+use core::num::NonZeroU32;
+
+use cc::Algorithm;
+use cc::registry::{self, NoController};
+use serde_json::{Value as Json, json};
+use sim::scenario::{Host, Offload};
+use tcp::profile::{NAMES, Profile};
+use units::{Bytes, Duration};
+
+use super::keys::{Fields, Key, Kind, Reader, Section, Shape};
+use super::kinds::{OneOf, Size, Span, Switch, Whole, wrong_kind};
+use super::knobs::{self, Knobs};
+use super::nearest::did_you_mean;
+use super::offload::{self, Merging};
+use super::source::Fault;
+use super::tree::{Node, Value};
+
+static PROFILE: Key<OneOf> =
+    Key::required("profile", OneOf { names: &NAMES }, "the system whose TCP the host runs");
+static CC: Key<Controller> = Key::optional(
+    "cc",
+    Controller,
+    "the profile's own",
+    "congestion control; needed where the profile's own is not modelled yet",
+);
+static MTU: Key<Size> = Key::optional(
+    "mtu",
+    Size { least: Bytes(576), most: Bytes(65_535) },
+    "the profile's own, 1500 B",
+    "largest IP packet of the interface",
+);
+static DELAY: Key<Span> = Key::optional(
+    "delay",
+    Span { least: Duration::ZERO, usual: "us" },
+    "0s",
+    "host time for a burst: from its arrival to the stack, and from the stack's wake-up call to \
+     the application's next write",
+);
+static CLOCK_PHASE: Key<Span> = Key::optional(
+    "clock_phase",
+    Span { least: Duration::ZERO, usual: "us" },
+    "0s",
+    "how far into its tick the kernel clock stands when the run begins",
+);
+static ISN: Key<Whole> = Key::optional(
+    "isn",
+    Whole { least: 0, most: u32::MAX as u64 },
+    "drawn from the seed",
+    "initial sequence number of the host's connections",
+);
+static TIMESTAMP: Key<Whole> = Key::optional(
+    "timestamp",
+    Whole { least: 0, most: u32::MAX as u64 },
+    "drawn from the seed",
+    "value of the host's TCP timestamp clock when the run begins",
+);
+static TSO: Key<Switch> = Key::optional(
+    "tso",
+    Switch,
+    "false",
+    "segmentation offload: bursts leave the stack whole and the card splits them",
+);
+static LRO: Key<Merging> = Key::optional(
+    "lro",
+    Merging(&offload::LRO),
+    "false",
+    "FreeBSD's receive offload (tcp_lro.c); a table changes its limits",
+);
+static GRO: Key<Merging> = Key::optional(
+    "gro",
+    Merging(&offload::GRO),
+    "false",
+    "Linux's receive offload (tcp_gro_receive); a table changes its rules",
+);
+static RX_BUDGET: Key<Whole> = Key::optional(
+    "rx_budget",
+    Whole { least: 1, most: u32::MAX as u64 },
+    "no limit",
+    "packets that one pass of the driver takes through the receive offload (iflib's rx_budget)",
+);
+static KNOBS: Key<Knobs> = Key::optional(
+    "knobs",
+    Knobs,
+    "the profile's own values",
+    "sysctls and build options under their own names, in quotes",
+);
+
+/// A machine.
+pub(super) static SECTION: Section = Section {
+    what: "a host",
+    keys: &[
+        &PROFILE,
+        &CC,
+        &MTU,
+        &DELAY,
+        &CLOCK_PHASE,
+        &ISN,
+        &TIMESTAMP,
+        &TSO,
+        &LRO,
+        &GRO,
+        &RX_BUDGET,
+        &KNOBS,
+    ],
+    one_of: &[],
+    elsewhere,
+};
+
+fn elsewhere(key: &str) -> Option<&'static str> {
+    match key {
+        "tap" | "taps" => Some("a capture point is a table of its own: [[tap]] host = ..."),
+        "link" | "rate" | "buffer" | "loss" => {
+            Some("what lies between hosts belongs to the elements of a [[path]]")
+        }
+        _ if key.contains('.') || matches!(key, "net" | "kern") => {
+            Some("sysctls go into the host's knobs: [host.NAME.knobs]")
+        }
+        _ => None,
+    }
+}
+
+/// Reads the host called `name`.
+pub(super) fn read(name: &str, node: &Node, reader: &mut Reader) -> Option<Host> {
+    let before = reader.faults.len();
+    let fields = Fields::open(&SECTION, node, reader)?;
+    let named = fields.get(&PROFILE, reader);
+    let mut profile = named.and_then(|named| Profile::named(named.value));
+    let cc = match &profile {
+        Some(profile) if !fields.has(&CC) => default_cc(profile, &fields, reader),
+        _ => fields.get(&CC, reader).map(|cc| cc.value),
+    };
+    let mtu = fields.get(&MTU, reader);
+    if let (Some(mtu), Some(profile)) = (mtu, &mut profile) {
+        profile.mtu = mtu.value.get() as u32;
+    }
+    if let Some(knobs) = fields.node(&KNOBS) {
+        knobs::apply(knobs, profile.as_mut(), reader);
+    }
+    let tso = fields.get(&TSO, reader).is_some_and(|tso| tso.value);
+    let offload = offload::read(&fields, &LRO, &GRO, profile.as_ref(), reader);
+    let delay = fields.get(&DELAY, reader).map_or(Duration::ZERO, |span| span.value);
+    let clock_phase = fields.get(&CLOCK_PHASE, reader).map_or(Duration::ZERO, |span| span.value);
+    let budget = fields.get(&RX_BUDGET, reader).and_then(|n| NonZeroU32::new(n.value as u32));
+    let isn = fields.get(&ISN, reader).map(|number| number.value as u32);
+    let timestamp = fields.get(&TIMESTAMP, reader).map(|number| number.value as u32);
+    if reader.faults.len() != before {
+        return None;
+    }
+    Some(Host {
+        name: name.to_owned(),
+        profile: profile?,
+        cc: cc?,
+        offload: Offload { tso, budget, ..offload },
+        delay,
+        clock_phase,
+        isn,
+        timestamp,
+    })
+}
+
+/// The controller a system uses by itself.
+fn default_cc(profile: &Profile, fields: &Fields<'_>, reader: &mut Reader) -> Option<Algorithm> {
+    let found = registry::find(profile.default_cc).ok();
+    if found.is_none() {
+        let message = format!(
+            "{} uses `{}` by itself, which is not modelled yet",
+            profile.name, profile.default_cc
+        );
+        let place = fields.node(&PROFILE).map_or(fields.place, |node| node.place);
+        let advice = format!("name one that is: cc = {}", quoted(&registry::NAMES));
+        reader.report(Fault::new(place, message).hint(advice));
+    }
+    found
+}
+
+/// A congestion controller by its name.
+struct Controller;
+
+impl Shape for Controller {
+    fn schema(&self) -> Json {
+        json!({ "enum": registry::NAMES })
+    }
+
+    fn takes(&self) -> String {
+        quoted(&registry::NAMES)
+    }
+}
+
+impl Kind for Controller {
+    type Value = Algorithm;
+
+    fn read(&self, key: &str, node: &Node, reader: &mut Reader) -> Option<Algorithm> {
+        let expected = quoted(&registry::NAMES);
+        let Value::Text(name) = &node.value else {
+            return wrong_kind(key, node, &expected, reader);
+        };
+        let message = match registry::find(name) {
+            Ok(algorithm) => return Some(algorithm),
+            Err(NoController::NotModelled) => format!("`{name}` is not modelled yet"),
+            Err(NoController::Unknown) => {
+                format!("{} is no congestion control", node.describe())
+            }
+        };
+        let guess = did_you_mean(name, registry::NAMES);
+        reader.report(Fault::new(node.place, message).expected(expected).hint(guess));
+        None
+    }
+}
+
+fn quoted(names: &[&str]) -> String {
+    let quoted: Vec<String> = names.iter().map(|name| format!("\"{name}\"")).collect();
+    quoted.join(" or ")
+}

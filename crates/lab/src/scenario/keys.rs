@@ -1,0 +1,272 @@
+//! What a table of a scenario may hold: declared once, for the reader, the schema and the
+//! documentation alike.
+//!
+//! A [`Section`] lists its [`Key`]s. [`Fields::open`] checks a table against its section,
+//! [`Fields::get`] reads one key; whatever is wrong is reported to the [`Reader`], and reading
+//! goes on, so that one look shows all mistakes.
+
+use serde_json::{Map, Value as Json, json};
+
+use super::nearest::{did_you_mean, one_of};
+use super::source::{Fault, Place};
+use super::tree::{Entry, Node, Value};
+
+/// What stands behind a key.
+pub(super) trait Shape: Sync {
+    /// As JSON schema.
+    fn schema(&self) -> Json;
+
+    /// In words, for the documentation: `duration`.
+    fn takes(&self) -> String;
+}
+
+/// A [`Shape`] that is read on its own.
+pub(super) trait Kind: Shape {
+    /// What it is once read.
+    type Value;
+
+    /// Reads `node`, the value of `key`; reports what is wrong.
+    fn read(&self, key: &str, node: &Node, reader: &mut Reader) -> Option<Self::Value>;
+}
+
+/// A key with its meaning.
+pub(super) struct Key<S> {
+    pub(super) name: &'static str,
+    required: bool,
+    /// What holds without it, in words; empty for a required one.
+    default: &'static str,
+    help: &'static str,
+    shape: S,
+}
+
+/// A [`Key`] of any shape.
+pub(super) trait AnyKey: Sync {
+    fn name(&self) -> &'static str;
+    fn required(&self) -> bool;
+    fn default_words(&self) -> &'static str;
+    fn help(&self) -> &'static str;
+    fn shape(&self) -> &dyn Shape;
+}
+
+/// A table and its keys.
+pub(super) struct Section {
+    /// `a host`.
+    pub(super) what: &'static str,
+    /// In the order of the documentation.
+    pub(super) keys: &'static [&'static dyn AnyKey],
+    /// Of these keys, exactly one must be there; none of them is required by itself.
+    pub(super) one_of: &'static [&'static str],
+    /// Where a key belongs that people look for here.
+    pub(super) elsewhere: fn(&str) -> Option<&'static str>,
+}
+
+/// Collects what is wrong.
+#[derive(Debug, Default)]
+pub(super) struct Reader {
+    pub(super) faults: Vec<Fault>,
+}
+
+/// A value with its place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Located<T> {
+    pub(super) value: T,
+    pub(super) place: Place,
+}
+
+/// A table that was checked against its section.
+pub(super) struct Fields<'n> {
+    pub(super) section: &'static Section,
+    pub(super) place: Place,
+    entries: &'n [Entry],
+}
+
+impl<S> Key<S> {
+    pub(super) const fn required(name: &'static str, shape: S, help: &'static str) -> Self {
+        Self { name, required: true, default: "", help, shape }
+    }
+
+    pub(super) const fn optional(
+        name: &'static str,
+        shape: S,
+        default: &'static str,
+        help: &'static str,
+    ) -> Self {
+        Self { name, required: false, default, help, shape }
+    }
+}
+
+impl<S: Shape> AnyKey for Key<S> {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn required(&self) -> bool {
+        self.required
+    }
+
+    fn default_words(&self) -> &'static str {
+        self.default
+    }
+
+    fn help(&self) -> &'static str {
+        self.help
+    }
+
+    fn shape(&self) -> &dyn Shape {
+        &self.shape
+    }
+}
+
+impl Section {
+    /// No key of this section is looked for elsewhere.
+    pub(super) const NOT_ELSEWHERE: fn(&str) -> Option<&'static str> = |_| None;
+
+    fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.keys.iter().map(|key| key.name())
+    }
+
+    /// As JSON schema.
+    pub(super) fn schema(&self) -> Json {
+        let properties: Map<String, Json> = self
+            .keys
+            .iter()
+            .map(|key| {
+                let mut schema = key.shape().schema();
+                if let Some(schema) = schema.as_object_mut() {
+                    schema.insert("description".into(), key.help().into());
+                }
+                (key.name().to_owned(), schema)
+            })
+            .collect();
+        let required: Vec<&str> =
+            self.keys.iter().filter(|key| key.required()).map(|key| key.name()).collect();
+        let mut schema = json!({
+            "type": "object",
+            "properties": properties,
+            "additionalProperties": false,
+        });
+        if !required.is_empty() {
+            schema["required"] = json!(required);
+        }
+        if !self.one_of.is_empty() {
+            schema["oneOf"] =
+                self.one_of.iter().map(|name| json!({ "required": [name] })).collect();
+        }
+        schema
+    }
+}
+
+impl Reader {
+    pub(super) fn report(&mut self, fault: Fault) {
+        self.faults.push(fault);
+    }
+
+    /// The entries of a table; anything else is reported.
+    pub(super) fn table<'n>(&mut self, node: &'n Node, what: &str) -> Option<&'n [Entry]> {
+        match &node.value {
+            Value::Table(entries) => Some(entries),
+            _ => {
+                let fault = Fault::new(node.place, format!("{what} is a table"));
+                self.report(fault.expected("{ key = value, ... }").found(node.describe()));
+                None
+            }
+        }
+    }
+
+    /// The items of the list behind `key`; anything else is reported.
+    pub(super) fn list<'n>(&mut self, key: &str, node: &'n Node) -> Option<&'n [Node]> {
+        match &node.value {
+            Value::List(items) => Some(items),
+            _ => {
+                let fault = Fault::new(node.place, format!("`{key}` is a list"));
+                self.report(fault.expected("[ ... ]").found(node.describe()));
+                None
+            }
+        }
+    }
+}
+
+impl<'n> Fields<'n> {
+    /// Checks which keys `node` has. `None` if it is no table at all.
+    pub(super) fn open(
+        section: &'static Section,
+        node: &'n Node,
+        reader: &mut Reader,
+    ) -> Option<Self> {
+        let entries = reader.table(node, section.what)?;
+        for entry in entries {
+            if !section.names().any(|name| name == entry.key) {
+                reader.report(unknown_key(section, entry));
+            }
+        }
+        let fields = Self { section, place: node.place, entries };
+        for key in section.keys.iter().filter(|key| key.required()) {
+            if fields.entry(key.name()).is_none() {
+                let fault =
+                    Fault::new(node.place, format!("{} needs `{}`", section.what, key.name()));
+                reader.report(fault.hint(key.help().to_owned()));
+            }
+        }
+        fields.check_alternatives(reader);
+        Some(fields)
+    }
+
+    fn check_alternatives(&self, reader: &mut Reader) {
+        let mut present = self.section.one_of.iter().filter_map(|name| self.entry(name));
+        match (present.next(), present.next()) {
+            (None, _) if !self.section.one_of.is_empty() => {
+                let one_of = one_of(self.section.one_of.iter().copied());
+                let message = format!("{} needs {one_of}", self.section.what);
+                // An unknown key may well be the misspelt one, which has its own report.
+                if self.entries.iter().all(|e| self.section.names().any(|name| name == e.key)) {
+                    reader.report(Fault::new(self.place, message));
+                }
+            }
+            (Some(first), Some(second)) => {
+                let message = format!(
+                    "{} has either `{}` or `{}`, not both",
+                    self.section.what, first.key, second.key
+                );
+                reader.report(Fault::new(second.place, message));
+            }
+            _ => {}
+        }
+    }
+
+    fn entry(&self, name: &str) -> Option<&'n Entry> {
+        self.entries.iter().find(|entry| entry.key == name)
+    }
+
+    /// Is the key written, rightly or wrongly?
+    pub(super) fn has<S>(&self, key: &Key<S>) -> bool {
+        self.entry(key.name).is_some()
+    }
+
+    /// The value of a key as it stands.
+    pub(super) fn node<S>(&self, key: &Key<S>) -> Option<&'n Node> {
+        debug_assert!(self.section.names().any(|name| name == key.name), "{}", key.name);
+        self.entry(key.name).map(|entry| &entry.node)
+    }
+
+    /// The value of a key; `None` if it is not written, or wrong, which is then reported.
+    pub(super) fn get<K: Kind>(
+        &self,
+        key: &Key<K>,
+        reader: &mut Reader,
+    ) -> Option<Located<K::Value>> {
+        let node = self.node(key)?;
+        let value = key.shape.read(key.name, node, reader)?;
+        Some(Located { value, place: node.place })
+    }
+}
+
+fn unknown_key(section: &Section, entry: &Entry) -> Fault {
+    let fault = Fault::new(entry.place, format!("{} has no key `{}`", section.what, entry.key));
+    if let Some(advice) = (section.elsewhere)(&entry.key) {
+        return fault.hint(advice.to_owned());
+    }
+    match did_you_mean(&entry.key, section.names()) {
+        Some(guess) => fault.hint(guess),
+        None => fault.expected(one_of(section.names())),
+    }
+}

@@ -1,0 +1,170 @@
+//! `[host.NAME.knobs]`: sysctls under their own names.
+
+use serde_json::{Map, Value as Json, json};
+use tcp::knobs::{self, KNOBS, Kind, Knob, KnobError};
+use tcp::profile::{Family, NAMES, Profile};
+use units::Bytes;
+
+use super::keys::{Reader, Shape};
+use super::kinds::{quantity, whole, wrong_kind};
+use super::nearest::did_you_mean;
+use super::source::Fault;
+use super::tree::{Entry, Node, Value};
+use crate::units_text::{self, pattern};
+
+/// The knobs of a host.
+pub(super) struct Knobs;
+
+impl Shape for Knobs {
+    fn schema(&self) -> Json {
+        json!({ "type": "object" })
+    }
+
+    fn takes(&self) -> String {
+        "table".into()
+    }
+}
+
+/// Sets the knobs of `node` in `profile`; without one, names are checked against all systems.
+pub(super) fn apply(node: &Node, profile: Option<&mut Profile>, reader: &mut Reader) {
+    let Some(entries) = reader.table(node, "`knobs`") else { return };
+    let Some(profile) = profile else {
+        let names = || KNOBS.iter().map(|knob| knob.name);
+        for entry in entries.iter().filter(|entry| names().all(|name| name != entry.key)) {
+            let message = format!("no system has a knob `{}`", entry.key);
+            let guess = did_you_mean(&entry.key, names());
+            reader.report(Fault::new(entry.place, message).hint(guess));
+        }
+        return;
+    };
+    entries.iter().for_each(|entry| set(entry, profile, reader));
+}
+
+fn set(entry: &Entry, profile: &mut Profile, reader: &mut Reader) {
+    let Some(knob) = knobs::find(profile, &entry.key) else {
+        reader.report(unknown(entry, profile));
+        return;
+    };
+    let Some(value) = read(knob, &entry.node, reader) else { return };
+    let place = entry.node.place;
+    match knob.set(profile, value) {
+        Ok(()) => {}
+        Err(KnobError::Range { allowed }) => {
+            let fault = Fault::new(place, format!("`{}` is out of range", knob.name));
+            reader.report(fault.expected(allowed).found(entry.node.describe()));
+        }
+        Err(KnobError::Kind { expected }) => {
+            let fault = Fault::new(place, format!("`{}` has a value of the wrong kind", knob.name));
+            reader.report(fault.expected(in_words(expected)));
+        }
+        Err(KnobError::Unknown) => reader.report(unknown(entry, profile)),
+    }
+}
+
+fn read(knob: &Knob, node: &Node, reader: &mut Reader) -> Option<knobs::Value> {
+    let name = knob.name;
+    match knob.kind() {
+        Kind::Count => match &node.value {
+            Value::Integer(digits) => match whole(digits) {
+                Some(number) => Some(knobs::Value::Count(number)),
+                None => {
+                    let fault = Fault::new(node.place, format!("`{name}` is out of range"));
+                    reader.report(fault.expected(in_words(Kind::Count)).found(node.describe()));
+                    None
+                }
+            },
+            _ => wrong_kind(name, node, in_words(Kind::Count), reader),
+        },
+        // sysctl itself writes switches as 0 and 1.
+        Kind::Switch => match &node.value {
+            Value::Switch(on) => Some(knobs::Value::Switch(*on)),
+            Value::Integer(digits) if digits == "0" => Some(knobs::Value::Switch(false)),
+            Value::Integer(digits) if digits == "1" => Some(knobs::Value::Switch(true)),
+            _ => wrong_kind(name, node, in_words(Kind::Switch), reader),
+        },
+        Kind::Size => size(name, node, reader).map(knobs::Value::Size),
+        Kind::Time => {
+            quantity(name, node, units_text::duration, "ms", reader).map(knobs::Value::Time)
+        }
+        Kind::Sizes => {
+            let Value::List(items) = &node.value else {
+                return wrong_kind(name, node, in_words(Kind::Sizes), reader);
+            };
+            let [least, first, most] = items.as_slice() else {
+                return wrong_kind(name, node, in_words(Kind::Sizes), reader);
+            };
+            let sizes = [least, first, most].map(|item| size(name, item, reader));
+            Some(knobs::Value::Sizes([sizes[0]?, sizes[1]?, sizes[2]?]))
+        }
+    }
+}
+
+fn size(name: &str, node: &Node, reader: &mut Reader) -> Option<Bytes> {
+    quantity(name, node, units_text::size, "B", reader)
+}
+
+/// Says whose knob it is, or which one was meant.
+fn unknown(entry: &Entry, profile: &Profile) -> Fault {
+    if matches!(entry.node.value, Value::Table(_)) {
+        let fault = Fault::new(entry.place, "the name of a knob is written in quotes");
+        return fault.hint("write \"net.inet.tcp.abc_l_var\" = 2".to_owned());
+    }
+    let own = || knobs::of(profile).map(|knob| knob.name);
+    let others = NAMES.iter().filter(|system| {
+        Profile::named(system).is_some_and(|other| knobs::find(&other, &entry.key).is_some())
+    });
+    let others: Vec<&str> = others.copied().collect();
+    if others.is_empty() {
+        let message = format!("{} has no knob `{}`", profile.name, entry.key);
+        return Fault::new(entry.place, message).hint(did_you_mean(&entry.key, own()));
+    }
+    let message = format!("`{}` is a knob of {}", entry.key, others.join(", "));
+    Fault::new(entry.place, message).expected(format!("a knob of {}", profile.name))
+}
+
+/// What a kind of knob takes.
+pub(super) const fn in_words(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Count => "a whole number",
+        Kind::Switch => "`true`, `false`, 0 or 1",
+        Kind::Size => "a size such as \"32KiB\"",
+        Kind::Time => "a duration such as \"40ms\"",
+        Kind::Sizes => "three sizes such as [\"4KiB\", \"128KiB\", \"6MiB\"]",
+    }
+}
+
+/// The rule of JSON schema that a host has the knobs of its profile, and no others.
+pub(super) fn schema_by_profile() -> Json {
+    let families = [Family::FreeBsd, Family::Linux];
+    let rules = families.iter().filter_map(|family| {
+        let profiles: Vec<Profile> = NAMES
+            .iter()
+            .filter_map(|name| Profile::named(name))
+            .filter(|profile| profile.family == *family)
+            .collect();
+        let names: Vec<&str> = profiles.iter().map(|profile| profile.name).collect();
+        let properties: Map<String, Json> =
+            knobs::of(profiles.first()?).map(|knob| (knob.name.to_owned(), schema(knob))).collect();
+        Some(json!({
+            "if": { "properties": { "profile": { "enum": names } } },
+            "then": { "properties": { "knobs": {
+                "properties": properties,
+                "additionalProperties": false,
+            } } },
+        }))
+    });
+    rules.collect()
+}
+
+fn schema(knob: &Knob) -> Json {
+    let size = json!({ "type": "string", "pattern": pattern::SIZE });
+    let mut schema = match knob.kind() {
+        Kind::Count => json!({ "type": "integer", "minimum": 0 }),
+        Kind::Switch => json!({ "enum": [true, false, 0, 1] }),
+        Kind::Size => size,
+        Kind::Time => json!({ "type": "string", "pattern": pattern::DURATION }),
+        Kind::Sizes => json!({ "type": "array", "items": size, "minItems": 3, "maxItems": 3 }),
+    };
+    schema["description"] = knob.help.into();
+    schema
+}

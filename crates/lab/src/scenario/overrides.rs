@@ -1,0 +1,206 @@
+//! `--set KEY=VALUE`: one argument changes one place, in the tree that is read and in the text
+//! that stands for the run.
+//!
+//! Keys are dotted as in TOML; an entry of a list is named by its number from 0:
+//! `path.0.forward.1.delay=20ms`. What follows `host.NAME.knobs.` is one name, quoted or not,
+//! for shells take the quotes away. A value that is no TOML is taken as a string.
+
+use toml::de::{DeTable, DeValue};
+use toml_edit::{DocumentMut, Item, TableLike};
+
+use super::source::{Fault, Place, SourceId, Sources};
+use super::tree::{self, Entry, Node, Value};
+
+/// Name of the source that arguments are reported under.
+const SOURCE: &str = "--set";
+
+/// A change of one place.
+#[derive(Debug)]
+pub(super) struct Override {
+    path: Vec<(String, Place)>,
+    value: Node,
+    toml: toml_edit::Value,
+}
+
+impl Override {
+    /// Reads an argument.
+    ///
+    /// # Errors
+    /// Where it is not of the form `KEY=VALUE`.
+    pub(super) fn parse<'t>(argument: &'t str, sources: &mut Sources<'t>) -> Result<Self, Fault> {
+        let source = sources.add(SOURCE, argument);
+        let whole = source.place(0..argument.len());
+        let Some(equals) = equals_sign(argument) else {
+            let fault = Fault::new(whole, "no `=` in this argument");
+            return Err(fault.expected("KEY=VALUE such as duration=10s"));
+        };
+        let path = key_path(&argument[..equals], source).ok_or_else(|| {
+            let key = source.place(0..equals);
+            Fault::new(key, "this is no key").expected("dotted keys such as host.sender.cc")
+        })?;
+        let text = &argument[equals + 1..];
+        let skipped = text.len() - text.trim_start().len();
+        let text = text.trim();
+        let start = equals + 1 + skipped;
+        let plain = || Node {
+            place: source.place(start..start + text.len()),
+            value: Value::Text(text.to_owned()),
+        };
+        let value = tree::parse_value(text, source, start).unwrap_or_else(plain);
+        let toml = text.parse().unwrap_or_else(|_| text.into());
+        Ok(Self { path, value, toml })
+    }
+
+    /// The argument `--seed`, whose digits are `text`.
+    pub(super) fn seed<'t>(text: &'t str, sources: &mut Sources<'t>) -> Self {
+        let place = sources.add("--seed", text).place(0..text.len());
+        let value = Node { place, value: Value::Integer(text.to_owned()) };
+        let toml = text.parse().unwrap_or_else(|_| text.into());
+        Self { path: vec![("seed".to_owned(), place)], value, toml }
+    }
+
+    /// Changes the tree.
+    ///
+    /// # Errors
+    /// The part of the key that leads nowhere; the tree is then unchanged.
+    pub(super) fn apply(&self, root: &mut Node) -> Result<(), Fault> {
+        set_node(root, &self.path, &self.value, "the scenario")
+    }
+
+    /// Changes the text, once [`Override::apply`] has agreed.
+    pub(super) fn compose(&self, document: &mut DocumentMut) {
+        set_table(document.as_table_mut(), &self.path, &self.toml);
+    }
+}
+
+/// The first `=` outside of quotes.
+fn equals_sign(argument: &str) -> Option<usize> {
+    let mut quote = None;
+    argument.char_indices().find_map(|(at, c)| match (quote, c) {
+        (None, '=') => Some(at),
+        (None, '"' | '\'') => {
+            quote = Some(c);
+            None
+        }
+        (Some(open), _) if open == c => {
+            quote = None;
+            None
+        }
+        _ => None,
+    })
+}
+
+/// Parts of a dotted key; what follows `knobs` is one part.
+fn key_path(text: &str, source: SourceId) -> Option<Vec<(String, Place)>> {
+    if text.contains(['\n', '\r', '#']) {
+        return None;
+    }
+    let line = format!("{text} = 0");
+    let document = DeTable::parse(&line).ok()?;
+    let mut path: Vec<(String, core::ops::Range<usize>)> = Vec::new();
+    let mut table = document.get_ref();
+    loop {
+        let (key, value) = table.iter().next()?;
+        path.push((key.get_ref().to_string(), key.span()));
+        match value.get_ref() {
+            DeValue::Table(inner) => table = inner,
+            _ => break,
+        }
+    }
+    if path.len() > 4 && path[0].0 == "host" && path[2].0 == "knobs" {
+        let names: Vec<&str> = path[3..].iter().map(|(name, _)| name.as_str()).collect();
+        let name = names.join(".");
+        let span = path[3].1.start..path[path.len() - 1].1.end;
+        path.truncate(3);
+        path.push((name, span));
+    }
+    Some(path.into_iter().map(|(name, span)| (name, source.place(span))).collect())
+}
+
+/// Index `name` of a list of `len` entries.
+fn index(name: &str, place: Place, len: usize, of: &str) -> Result<usize, Fault> {
+    match name.parse() {
+        Ok(index) if index < len => Ok(index),
+        _ => {
+            let fault = Fault::new(place, format!("{of} has no entry `{name}`"));
+            Err(match len {
+                0 => fault.hint("the list is empty".to_owned()),
+                1 => fault.expected("0, its only entry"),
+                _ => fault.expected(format!("a number from 0 to {}", len - 1)),
+            })
+        }
+    }
+}
+
+fn set_node(
+    node: &mut Node,
+    path: &[(String, Place)],
+    value: &Node,
+    of: &str,
+) -> Result<(), Fault> {
+    let Some(((name, place), rest)) = path.split_first() else {
+        *node = value.clone();
+        return Ok(());
+    };
+    let inner = format!("`{name}`");
+    match &mut node.value {
+        Value::List(items) => {
+            let index = index(name, *place, items.len(), of)?;
+            set_node(&mut items[index], rest, value, &inner)
+        }
+        Value::Table(entries) => {
+            if let Some(entry) = entries.iter_mut().find(|entry| entry.key == *name) {
+                set_node(&mut entry.node, rest, value, &inner)?;
+                entry.place = if rest.is_empty() { *place } else { entry.place };
+                return Ok(());
+            }
+            let mut fresh = Node { place: *place, value: Value::Table(Vec::new()) };
+            set_node(&mut fresh, rest, value, &inner)?;
+            entries.push(Entry { key: name.clone(), place: *place, node: fresh });
+            Ok(())
+        }
+        _ => Err(Fault::new(*place, format!("{of} is no table, it has no `{name}`"))),
+    }
+}
+
+fn set_item(item: &mut Item, path: &[(String, Place)], value: &toml_edit::Value) {
+    let Some(((name, _), rest)) = path.split_first() else {
+        // A comment beside the old value stays.
+        let decor = item.as_value().map(|old| old.decor().clone());
+        *item = Item::Value(value.clone());
+        if let (Some(decor), Some(new)) = (decor, item.as_value_mut()) {
+            *new.decor_mut() = decor;
+        }
+        return;
+    };
+    if let Some(table) = item.as_table_like_mut() {
+        return set_table(table, path, value);
+    }
+    let Ok(index) = name.parse::<usize>() else { return };
+    if let Some(table) = item.as_array_of_tables_mut().and_then(|list| list.get_mut(index)) {
+        match value.as_inline_table() {
+            Some(whole) if rest.is_empty() => *table = whole.clone().into_table(),
+            _ => set_table(table, rest, value),
+        }
+    } else if let Some(slot) = item.as_array_mut().and_then(|list| list.get_mut(index)) {
+        let mut entry = Item::Value(slot.clone());
+        set_item(&mut entry, rest, value);
+        if let Ok(changed) = entry.into_value() {
+            *slot = changed;
+        }
+    }
+}
+
+fn set_table(table: &mut dyn TableLike, path: &[(String, Place)], value: &toml_edit::Value) {
+    let Some(((name, _), rest)) = path.split_first() else { return };
+    if let Some(item) = table.get_mut(name) {
+        return set_item(item, rest, value);
+    }
+    if rest.is_empty() {
+        table.insert(name, Item::Value(value.clone()));
+        return;
+    }
+    let mut fresh = toml_edit::InlineTable::new();
+    set_table(&mut fresh, rest, value);
+    table.insert(name, Item::Value(fresh.into()));
+}

@@ -1,0 +1,70 @@
+//! All keys and knobs as tables, for people. Made of the declarations that the reader works by.
+
+use std::fmt::Write;
+
+use tcp::knobs;
+use tcp::profile::{Family, NAMES, Profile};
+
+use super::keys::Section;
+use super::knobs::in_words;
+use super::{flow, host, offload, path, tap, world};
+
+/// Every key of a scenario file, table by table, and every knob, system by system, in Markdown.
+pub fn reference() -> String {
+    let mut text = String::new();
+    let sections = [
+        ("Top of the file", &world::SECTION),
+        ("`[host.NAME]`", &host::SECTION),
+        ("`lro` as a table", &offload::LRO),
+        ("`gro` as a table", &offload::GRO),
+        ("`[[path]]`", &path::SECTION),
+        ("Elements of a path", &path::ELEMENT),
+        ("`link`", &path::LINK_SECTION),
+        ("`[[flow]]`", &flow::SECTION),
+        ("`paced`", &flow::PACED_SECTION),
+        ("`[[tap]]`", &tap::SECTION),
+    ];
+    for (heading, section) in sections {
+        keys(&mut text, heading, section);
+    }
+    for (system, family) in [("FreeBSD", Family::FreeBsd), ("Linux", Family::Linux)] {
+        knobs_of(&mut text, system, family);
+    }
+    text
+}
+
+fn keys(text: &mut String, heading: &str, section: &Section) {
+    // A String takes every text.
+    let _ = write!(text, "### {heading}\n\n");
+    if !section.one_of.is_empty() {
+        let names: Vec<String> = section.one_of.iter().map(|name| format!("`{name}`")).collect();
+        let _ = write!(text, "Exactly one of {}.\n\n", names.join(" and "));
+    }
+    let _ = write!(text, "| key | takes | without it | meaning |\n|---|---|---|---|\n");
+    for key in section.keys {
+        let without = match (key.required(), key.default_words()) {
+            (true, _) => "required",
+            (false, "") => "–",
+            (false, words) => words,
+        };
+        let (name, takes, help) = (key.name(), key.shape().takes(), key.help());
+        let _ = writeln!(text, "| `{name}` | {takes} | {without} | {help} |");
+    }
+    text.push('\n');
+}
+
+fn knobs_of(text: &mut String, system: &str, family: Family) {
+    let profiles: Vec<Profile> = NAMES
+        .iter()
+        .filter_map(|name| Profile::named(name))
+        .filter(|profile| profile.family == family)
+        .collect();
+    let Some(first) = profiles.first() else { return };
+    let names: Vec<String> = profiles.iter().map(|profile| format!("`{}`", profile.name)).collect();
+    let _ = write!(text, "### Knobs of {system}\n\nProfiles: {}.\n\n", names.join(", "));
+    let _ = write!(text, "| knob | takes | meaning |\n|---|---|---|\n");
+    for knob in knobs::of(first) {
+        let _ = writeln!(text, "| `{}` | {} | {} |", knob.name, in_words(knob.kind()), knob.help);
+    }
+    text.push('\n');
+}

@@ -1,0 +1,202 @@
+//! The whole file: its tables read and joined into a [`Scenario`].
+
+use packet::IpVersion;
+use sim::scenario::{Flow, Host, Path, Scenario};
+use units::Duration;
+
+use super::flow::{self, FlowRead};
+use super::hosts::Hosts;
+use super::keys::{Fields, Key, Located, Reader, Section};
+use super::kinds::{Named, Span, Tables, Whole, Words};
+use super::path::{self, PathRead};
+use super::source::{Fault, Place, Sources};
+use super::tree::Node;
+use super::{host, tap};
+use crate::units_text::MAX_DURATION;
+
+static TITLE: Key<Words> = Key::optional("title", Words, "none", "what it shows, for people");
+static SEED: Key<Whole> = Key::optional(
+    "seed",
+    Whole { least: 0, most: i64::MAX as u64 },
+    "1",
+    "seed of every random stream; the same seed gives the same run",
+);
+static DURATION: Key<Span> = Key::optional(
+    "duration",
+    Span { least: Duration::from_nanos(1), usual: "s" },
+    "until all flows are done",
+    "virtual time after which the run ends, finished or not",
+);
+static HOST: Key<Named> = Key::required("host", Named(&host::SECTION), "machines: [host.NAME]");
+static PATH: Key<Tables> =
+    Key::required("path", Tables(&path::SECTION), "roads between hosts: [[path]]");
+static FLOW: Key<Tables> = Key::required("flow", Tables(&flow::SECTION), "connections: [[flow]]");
+static TAP: Key<Tables> =
+    Key::optional("tap", Tables(&tap::SECTION), "none", "capture points: [[tap]]");
+
+/// Hosts have 16-bit numbers in a run.
+const MAX_HOSTS: usize = 65_535;
+
+/// A scenario file.
+pub(super) static SECTION: Section = Section {
+    what: "a scenario",
+    keys: &[&TITLE, &SEED, &DURATION, &HOST, &PATH, &FLOW, &TAP],
+    one_of: &[],
+    elsewhere: |key| match key {
+        "name" | "description" => Some("the name of a scenario is called `title`"),
+        "hosts" => Some("hosts are tables: [host.NAME]"),
+        "paths" => Some("every path is a table of its own: [[path]]"),
+        "flows" => Some("every flow is a table of its own: [[flow]]"),
+        "taps" => Some("every capture point is a table of its own: [[tap]]"),
+        "profile" | "cc" | "knobs" | "mtu" | "lro" | "gro" | "tso" => {
+            Some("this belongs to a host: [host.NAME]")
+        }
+        _ => None,
+    },
+};
+
+/// Reads the tree; `None` if anything was reported.
+pub(super) fn read(root: &Node, sources: &Sources<'_>, reader: &mut Reader) -> Option<Scenario> {
+    let fields = Fields::open(&SECTION, root, reader)?;
+    let title = fields.get(&TITLE, reader);
+    let seed = fields.get(&SEED, reader);
+    let duration = fields.get(&DURATION, reader);
+    let (hosts, names) = hosts(&fields, reader);
+    let path_nodes = tables(&fields, &PATH, reader);
+    let mut paths: Vec<PathRead> = Vec::new();
+    for node in path_nodes {
+        let read = path::read(node, &names, reader);
+        if let Some((from, to)) = read.ends
+            && find(&paths, (from, to)).is_some()
+        {
+            let (from, to) = (names.name(from), names.name(to));
+            let message = format!("a second path between {from:?} and {to:?}");
+            let hint = "one path serves both directions and all flows between the two".to_owned();
+            reader.report(Fault::new(node.place, message).hint(hint));
+        }
+        paths.push(read);
+    }
+    let flow_nodes = tables(&fields, &FLOW, reader);
+    let flows: Vec<FlowRead> =
+        flow_nodes.iter().filter_map(|node| flow::read(node, &names, reader)).collect();
+    check_flows(&fields, &flows, duration, sources, reader);
+    let flows = join(&flows, &paths, &names, reader);
+    let tap_nodes = fields.node(&TAP).and_then(|node| reader.list(TAP.name, node)).unwrap_or(&[]);
+    let taps = tap::read_all(tap_nodes, &names, reader);
+    let scenario = Scenario {
+        title: title.map(|title| title.value).unwrap_or_default(),
+        seed: seed.map_or(1, |seed| seed.value),
+        duration: duration.map_or(MAX_DURATION, |span| span.value),
+        hosts,
+        paths: paths.into_iter().filter_map(|read| read.path).collect::<Vec<Path>>(),
+        flows,
+        taps,
+    };
+    if reader.faults.is_empty() {
+        check_sizes(&scenario, root, flow_nodes, reader);
+    }
+    reader.faults.is_empty().then_some(scenario)
+}
+
+/// What only the whole shows to be too large or too small.
+fn check_sizes(scenario: &Scenario, root: &Node, flows: &[Node], reader: &mut Reader) {
+    if scenario.hosts.len() > MAX_HOSTS {
+        reader.report(Fault::new(root.place, format!("more than {MAX_HOSTS} hosts")));
+    }
+    for (flow, node) in scenario.flows.iter().zip(flows) {
+        let small = [flow.from, flow.to].into_iter().map(|host| &scenario.hosts[host]).find(
+            // RFC 8200 section 5.
+            |host| flow.ip == IpVersion::V6 && host.profile.mtu < 1_280,
+        );
+        if let Some(host) = small {
+            let message = format!("IPv6 needs an MTU of at least 1280 B, {:?} has less", host.name);
+            reader.report(Fault::new(node.place, message));
+        }
+    }
+}
+
+/// The hosts that are right, and the names of all.
+fn hosts(fields: &Fields<'_>, reader: &mut Reader) -> (Vec<Host>, Hosts) {
+    let Some(node) = fields.node(&HOST) else { return (Vec::new(), Hosts::new([])) };
+    let entries = reader.table(node, "`host`").unwrap_or(&[]);
+    let hosts =
+        entries.iter().filter_map(|entry| host::read(&entry.key, &entry.node, reader)).collect();
+    (hosts, Hosts::new(entries.iter().map(|entry| entry.key.clone())))
+}
+
+/// The tables of a list that must not be empty.
+fn tables<'n>(fields: &Fields<'n>, key: &Key<Tables>, reader: &mut Reader) -> &'n [Node] {
+    let Some(node) = fields.node(key) else { return &[] };
+    let nodes = reader.list(key.name, node);
+    if nodes.is_some_and(<[Node]>::is_empty) {
+        reader.report(Fault::new(node.place, format!("`{}` is empty", key.name)));
+    }
+    nodes.unwrap_or(&[])
+}
+
+/// The path between two hosts, in whichever direction it was written.
+fn find(paths: &[PathRead], (from, to): (usize, usize)) -> Option<usize> {
+    paths.iter().position(|path| path.ends == Some((from, to)) || path.ends == Some((to, from)))
+}
+
+/// What is wrong among the flows, taken together.
+fn check_flows(
+    fields: &Fields<'_>,
+    flows: &[FlowRead],
+    duration: Option<Located<Duration>>,
+    sources: &Sources<'_>,
+    reader: &mut Reader,
+) {
+    let mut seen: Vec<(&str, Place)> = Vec::new();
+    for flow in flows {
+        if let Some(name) = &flow.name {
+            if let Some((_, first)) = seen.iter().find(|(seen, _)| *seen == name.value) {
+                let message = format!("a second flow of the name {:?}", name.value);
+                let hint = format!("the first is on line {}", sources.line(*first));
+                reader.report(Fault::new(name.place, message).hint(hint));
+            }
+            seen.push((&name.value, name.place));
+        }
+        if let (Some(start), Some(duration)) = (flow.start, duration)
+            && start.value >= duration.value
+        {
+            let message = "this flow starts when the run is over";
+            let end = format!("a start before {}", duration.value);
+            reader.report(Fault::new(start.place, message).expected(end));
+        }
+        if let Some(place) = flow.endless
+            && !fields.has(&DURATION)
+        {
+            let message = "the run would never end: unlimited bytes, and no duration";
+            let hint = "write duration = \"60s\" at the top of the file".to_owned();
+            reader.report(Fault::new(place, message).hint(hint));
+        }
+    }
+}
+
+/// Finds the path of each flow.
+fn join(flows: &[FlowRead], paths: &[PathRead], hosts: &Hosts, reader: &mut Reader) -> Vec<Flow> {
+    // A path with a wrong end may be the one that seems to be missing.
+    let all_known = paths.iter().all(|path| path.ends.is_some());
+    let joined = flows.iter().filter_map(|flow| {
+        let (from, to) = flow.ends?;
+        let path = find(paths, (from, to));
+        if path.is_none() && all_known && !paths.is_empty() {
+            let message =
+                format!("there is no path between {:?} and {:?}", hosts.name(from), hosts.name(to));
+            let hint = "add a [[path]] with these two as `from` and `to`".to_owned();
+            reader.report(Fault::new(flow.place, message).hint(hint));
+        }
+        Some(Flow {
+            name: flow.name.as_ref()?.value.clone(),
+            path: path?,
+            from,
+            to,
+            start: flow.start.map_or(Duration::ZERO, |start| start.value),
+            app: flow.app?,
+            ip: flow.ip,
+            nodelay: flow.nodelay,
+        })
+    });
+    joined.collect()
+}

@@ -1,0 +1,59 @@
+//! Segments as bytes and back: IPv4 (RFC 791) or IPv6 (RFC 8200) below TCP (RFC 9293).
+//!
+//! [`emit`] writes one packet with good checksums, a burst as the one super-packet that a capture
+//! on a host with TSO or LRO shows. [`parse`] takes what a capture gives, cut off or not.
+//!
+//! A [`Segment`](crate::Segment) has no payload bytes, so [`payload_byte`] makes them up from the
+//! place in the stream: a receiver can tell from any byte whether it is in its place.
+//!
+//! ```
+//! use std::net::SocketAddr;
+//! use packet::wire::{Endpoints, Link, emit, parse};
+//! use packet::{Flags, Segment};
+//! use units::{Offset, SeqNum};
+//! # use ackclock_packet as packet;
+//!
+//! let between = Endpoints {
+//!     src: SocketAddr::from(([10, 0, 0, 1], 40_000)),
+//!     dst: SocketAddr::from(([10, 0, 0, 2], 5_001)),
+//! };
+//! let sent = Segment { flags: Flags::ACK, seq: SeqNum(1), payload: 3, ..Segment::default() };
+//! let mut bytes = Vec::new();
+//! emit(&sent, &between, 7, Offset(0), &mut bytes).unwrap();
+//!
+//! let seen = parse(&bytes, Link::Raw).unwrap();
+//! assert_eq!(seen.segment, sent);
+//! assert_eq!(seen.between, between);
+//! assert_eq!(seen.payload, [0, 1, 2]);
+//! ```
+//!
+//! What it does not do: no fragments, no IP options, no jumbograms on the way out, no TCP options
+//! beyond those of [`Options`](crate::Options) and the timestamps.
+
+mod emit;
+mod options;
+mod parse;
+#[cfg(test)]
+mod tests;
+
+pub use emit::{EmitError, emit, payload_byte};
+pub use options::OptionBytes;
+pub use parse::{Link, Parsed, Problem, WireError, parse};
+
+use std::net::SocketAddr;
+
+/// Who talks to whom in one packet. Both addresses are of one IP version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Endpoints {
+    /// Source address and port.
+    pub src: SocketAddr,
+    /// Destination address and port.
+    pub dst: SocketAddr,
+}
+
+impl Endpoints {
+    /// Those of the answer.
+    pub const fn back(self) -> Self {
+        Self { src: self.dst, dst: self.src }
+    }
+}

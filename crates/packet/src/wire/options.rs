@@ -1,0 +1,303 @@
+//! TCP options in the order of each system, padding included.
+//!
+//! FreeBSD: `tcp_addoptions` (sys/netinet/tcp_output.c) aligns each option with NOPs before it and
+//! ends with EOL and zeros. Linux: `tcp_options_write` (net/ipv4/tcp_output.c) writes whole words.
+//! Numbers of the options: RFC 9293 section 3.2, RFC 7323 and RFC 2018.
+
+use units::SeqNum;
+
+use super::EmitError;
+use crate::{Options, SackBlock, SackBlocks, Segment, SynLayout, SynOptions, Timestamps};
+
+const EOL: u8 = 0;
+const NOP: u8 = 1;
+const MSS: u8 = 2;
+const WINDOW_SCALE: u8 = 3;
+const SACK_PERMITTED: u8 = 4;
+const SACK: u8 = 5;
+const TIMESTAMPS: u8 = 8;
+
+/// What the data offset of the TCP header leaves for options, in bytes.
+pub(super) const MAX_LEN: usize = 40;
+
+/// Options of one segment as they stand on the wire, padding included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OptionBytes {
+    /// What was put beyond the room is counted in `len` but not kept.
+    bytes: [u8; MAX_LEN],
+    len: usize,
+}
+
+impl OptionBytes {
+    /// The options of `segment`, in the order of its system.
+    ///
+    /// # Errors
+    ///
+    /// [`EmitError::Options`] if they need more than 40 bytes (four SACK blocks and timestamps).
+    pub fn of(segment: &Segment) -> Result<Self, EmitError> {
+        let mut to = Self { bytes: [0; MAX_LEN], len: 0 };
+        match &segment.options {
+            Options::Syn(syn) => match syn.layout {
+                SynLayout::FreeBsd => to.freebsd_syn(syn, segment.timestamps),
+                SynLayout::Linux => to.linux_syn(syn, segment.timestamps),
+            },
+            Options::Sack(blocks) => to.usual(segment.timestamps, blocks.as_slice()),
+        }
+        if to.len > MAX_LEN { Err(EmitError::Options { bytes: to.len }) } else { Ok(to) }
+    }
+
+    /// The bytes, a multiple of four.
+    pub fn as_slice(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+
+    fn freebsd_syn(&mut self, syn: &SynOptions, timestamps: Option<Timestamps>) {
+        if syn.mss != 0 {
+            self.mss(syn.mss);
+        }
+        if let Some(shift) = syn.window_scale {
+            self.nops_until(4, 1);
+            self.put(&[WINDOW_SCALE, 3, shift]);
+        }
+        if syn.sack_permitted {
+            self.nops_until(2, 0);
+            self.put(&[SACK_PERMITTED, 2]);
+        }
+        if let Some(stamps) = timestamps {
+            self.nops_until(4, 2);
+            self.timestamps(stamps);
+        }
+        while !self.len.is_multiple_of(4) {
+            self.put(&[EOL]);
+        }
+    }
+
+    fn linux_syn(&mut self, syn: &SynOptions, timestamps: Option<Timestamps>) {
+        if syn.mss != 0 {
+            self.mss(syn.mss);
+        }
+        match (timestamps, syn.sack_permitted) {
+            (Some(stamps), true) => {
+                self.put(&[SACK_PERMITTED, 2]);
+                self.timestamps(stamps);
+            }
+            (Some(stamps), false) => {
+                self.put(&[NOP, NOP]);
+                self.timestamps(stamps);
+            }
+            (None, true) => self.put(&[NOP, NOP, SACK_PERMITTED, 2]),
+            (None, false) => {}
+        }
+        if let Some(shift) = syn.window_scale {
+            self.put(&[NOP, WINDOW_SCALE, 3, shift]);
+        }
+    }
+
+    /// Any segment but a SYN: both systems write the same.
+    fn usual(&mut self, timestamps: Option<Timestamps>, blocks: &[SackBlock]) {
+        if let Some(stamps) = timestamps {
+            self.put(&[NOP, NOP]);
+            self.timestamps(stamps);
+        }
+        if !blocks.is_empty() {
+            self.put(&[NOP, NOP, SACK, 2 + 8 * blocks.len() as u8]);
+            for block in blocks {
+                self.put(&block.left.0.to_be_bytes());
+                self.put(&block.right.0.to_be_bytes());
+            }
+        }
+    }
+
+    fn mss(&mut self, mss: u16) {
+        let [high, low] = mss.to_be_bytes();
+        self.put(&[MSS, 4, high, low]);
+    }
+
+    fn timestamps(&mut self, stamps: Timestamps) {
+        self.put(&[TIMESTAMPS, 10]);
+        self.put(&stamps.val.to_be_bytes());
+        self.put(&stamps.ecr.to_be_bytes());
+    }
+
+    /// NOPs until the length is `rest` modulo `modulus`.
+    fn nops_until(&mut self, modulus: usize, rest: usize) {
+        while self.len % modulus != rest {
+            self.put(&[NOP]);
+        }
+    }
+
+    fn put(&mut self, bytes: &[u8]) {
+        let end = self.len + bytes.len();
+        if let Some(room) = self.bytes.get_mut(self.len..end) {
+            room.copy_from_slice(bytes);
+        }
+        self.len = end;
+    }
+}
+
+/// Options as read from a header.
+pub(super) struct Decoded {
+    pub(super) timestamps: Option<Timestamps>,
+    pub(super) options: Options,
+    /// Were all options such that a segment can hold them?
+    pub(super) whole: bool,
+}
+
+/// Reads options; what is broken or unknown is passed over and clears [`Decoded::whole`].
+pub(super) fn decode(raw: &[u8], is_syn: bool) -> Decoded {
+    let mut syn = SynOptions::default();
+    let mut sack = SackBlocks::EMPTY;
+    let mut timestamps = None;
+    let mut whole = true;
+    let mut rest = raw;
+    loop {
+        rest = match rest {
+            [] | [EOL, ..] => break,
+            [NOP, tail @ ..] => tail,
+            [kind, len, ..] if *len >= 2 && usize::from(*len) <= rest.len() => {
+                let (option, tail) = rest.split_at(usize::from(*len));
+                match (*kind, &option[2..]) {
+                    (MSS, &[high, low]) if is_syn => syn.mss = u16::from_be_bytes([high, low]),
+                    (WINDOW_SCALE, &[shift]) if is_syn => syn.window_scale = Some(shift),
+                    (SACK_PERMITTED, []) if is_syn => syn.sack_permitted = true,
+                    (SACK, blocks) if !is_syn && blocks.len().is_multiple_of(8) => {
+                        for block in blocks.as_chunks::<8>().0 {
+                            whole &= sack.push(sack_block(*block));
+                        }
+                    }
+                    (TIMESTAMPS, &[a, b, c, d, e, f, g, h]) => {
+                        timestamps = Some(Timestamps {
+                            val: u32::from_be_bytes([a, b, c, d]),
+                            ecr: u32::from_be_bytes([e, f, g, h]),
+                        });
+                    }
+                    _ => whole = false,
+                }
+                tail
+            }
+            _ => {
+                whole = false;
+                break;
+            }
+        };
+    }
+    let options = if is_syn {
+        syn.layout = layout(raw, syn, timestamps);
+        Options::Syn(syn)
+    } else {
+        Options::Sack(sack)
+    };
+    Decoded { timestamps, options, whole }
+}
+
+fn sack_block([a, b, c, d, e, f, g, h]: [u8; 8]) -> SackBlock {
+    SackBlock {
+        left: SeqNum(u32::from_be_bytes([a, b, c, d])),
+        right: SeqNum(u32::from_be_bytes([e, f, g, h])),
+    }
+}
+
+/// Linux if only Linux writes these options as `raw`, else FreeBSD.
+fn layout(raw: &[u8], syn: SynOptions, timestamps: Option<Timestamps>) -> SynLayout {
+    let written_by = |layout| {
+        let options = Options::Syn(SynOptions { layout, ..syn });
+        let segment = Segment { timestamps, options, ..Segment::default() };
+        OptionBytes::of(&segment).is_ok_and(|encoded| encoded.as_slice() == raw)
+    };
+    if written_by(SynLayout::Linux) && !written_by(SynLayout::FreeBsd) {
+        SynLayout::Linux
+    } else {
+        SynLayout::FreeBsd
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn syn(layout: SynLayout) -> Segment {
+        Segment {
+            timestamps: Some(Timestamps { val: 1, ecr: 2 }),
+            options: Options::Syn(SynOptions {
+                mss: 1_460,
+                window_scale: Some(10),
+                sack_permitted: true,
+                layout,
+            }),
+            ..Segment::default()
+        }
+    }
+
+    fn bytes(segment: &Segment) -> Vec<u8> {
+        OptionBytes::of(segment).unwrap().as_slice().to_vec()
+    }
+
+    #[test]
+    fn each_system_has_its_order() {
+        // tcpdump: [mss 1460,nop,wscale 10,sackOK,TS val 1 ecr 2]
+        let freebsd = [2, 4, 5, 180, 1, 3, 3, 10, 4, 2, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2];
+        assert_eq!(bytes(&syn(SynLayout::FreeBsd)), freebsd);
+        // tcpdump: [mss 1460,sackOK,TS val 1 ecr 2,nop,wscale 10]
+        let linux = [2, 4, 5, 180, 4, 2, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2, 1, 3, 3, 10];
+        assert_eq!(bytes(&syn(SynLayout::Linux)), linux);
+    }
+
+    #[test]
+    fn options_left_out_are_padded_as_each_system_pads() {
+        let mss_and_sack = |layout| {
+            let options = Options::Syn(SynOptions {
+                mss: 1_460,
+                sack_permitted: true,
+                layout,
+                ..SynOptions::default()
+            });
+            bytes(&Segment { options, ..Segment::default() })
+        };
+        assert_eq!(mss_and_sack(SynLayout::FreeBsd), [2, 4, 5, 180, 4, 2, 0, 0]);
+        assert_eq!(mss_and_sack(SynLayout::Linux), [2, 4, 5, 180, 1, 1, 4, 2]);
+    }
+
+    #[test]
+    fn every_choice_has_the_length_the_segment_says() {
+        for bits in 0..32_u8 {
+            let has = |bit: u8| bits & (1 << bit) != 0;
+            let segment = Segment {
+                timestamps: has(0).then(Timestamps::default),
+                options: Options::Syn(SynOptions {
+                    mss: if has(1) { 536 } else { 0 },
+                    window_scale: has(2).then_some(7),
+                    sack_permitted: has(3),
+                    layout: if has(4) { SynLayout::Linux } else { SynLayout::FreeBsd },
+                }),
+                ..Segment::default()
+            };
+            assert_eq!(bytes(&segment).len(), segment.options_len() as usize, "{segment:?}");
+        }
+    }
+
+    #[test]
+    fn four_sack_blocks_beside_timestamps_do_not_fit() {
+        let mut blocks = SackBlocks::EMPTY;
+        for _ in 0..4 {
+            blocks.push(SackBlock::default());
+        }
+        let segment = Segment { options: Options::Sack(blocks), ..Segment::default() };
+        assert_eq!(bytes(&segment).len(), 36);
+        let stamped = Segment { timestamps: Some(Timestamps::default()), ..segment };
+        assert_eq!(OptionBytes::of(&stamped), Err(EmitError::Options { bytes: 48 }));
+    }
+
+    #[test]
+    fn unknown_and_broken_options_are_passed_over_and_told() {
+        // A fast-open cookie request (kind 34), then timestamps.
+        let decoded = decode(&[34, 2, 8, 10, 0, 0, 0, 9, 0, 0, 0, 8], false);
+        assert_eq!(decoded.timestamps, Some(Timestamps { val: 9, ecr: 8 }));
+        assert!(!decoded.whole);
+        for broken in
+            [&[8, 10, 0][..], &[8, 0, 0, 0], &[8, 1, 0, 0], &[2], &[5, 9, 0, 0, 0, 0, 0, 0, 0]]
+        {
+            assert!(!decode(broken, false).whole, "{broken:?}");
+        }
+        assert!(decode(&[1, 1, 0, 99], false).whole);
+    }
+}

@@ -1,0 +1,328 @@
+//! Packets of a real kernel, the sums of RFC 1071, and random segments there and back.
+
+use std::net::SocketAddr;
+
+use proptest::prelude::*;
+use units::{Offset, SeqNum};
+
+use super::*;
+use crate::{
+    Flags, IpVersion, Options, SackBlock, SackBlocks, Segment, SynLayout, SynOptions, Timestamps,
+};
+
+/// Client and server of the Linux 6.18 capture the vectors below are from.
+fn linux_pair() -> Endpoints {
+    Endpoints {
+        src: SocketAddr::from(([10, 83, 77, 1], 40_001)),
+        dst: SocketAddr::from(([10, 83, 77, 2], 47_101)),
+    }
+}
+
+fn bytes_of(segment: &Segment, between: &Endpoints, id: u16) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    emit(segment, between, id, Offset(0), &mut bytes).unwrap();
+    bytes
+}
+
+fn hex(words: &str) -> Vec<u8> {
+    let digits: Vec<u8> =
+        words.chars().filter_map(|c| c.to_digit(16)).map(|digit| digit as u8).collect();
+    digits.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]).collect()
+}
+
+#[test]
+fn a_syn_has_the_bytes_linux_sent() {
+    let kernel =
+        hex("4500 003c a5f4 4000 4006 e61e 0a53 4d01 0a53 4d02 9c41 b7fd 18c5 c064 0000 0000
+         a002 faf0 544e 0000 0204 05b4 0402 080a e6dd 35ce 0000 0000 0103 030a");
+    let syn = Segment {
+        flags: Flags::SYN,
+        seq: SeqNum(415_613_028),
+        window: 64_240,
+        timestamps: Some(Timestamps { val: 3_873_256_910, ecr: 0 }),
+        options: Options::Syn(SynOptions {
+            mss: 1_460,
+            window_scale: Some(10),
+            sack_permitted: true,
+            layout: SynLayout::Linux,
+        }),
+        ..Segment::default()
+    };
+    assert_eq!(bytes_of(&syn, &linux_pair(), 0xa5f4), kernel);
+    let seen = parse(&kernel, Link::Raw).unwrap();
+    assert_eq!((seen.segment, seen.between, seen.id), (syn, linux_pair(), 0xa5f4));
+    assert!(seen.options_whole && seen.payload.is_empty());
+}
+
+#[test]
+fn a_sack_has_the_bytes_linux_sent() {
+    let kernel =
+        hex("4500 0040 6e72 4000 4006 1d9d 0a53 4d02 0a53 4d01 b7fd 9c41 349e 411d bfc8 fa2c
+         b010 0067 eabc 0000 0101 080a ed26 f7f4 e6db c115 0101 050a bfc8 ffd4 bfc9 1674");
+    let isn = 3_217_549_619_u32;
+    let mut blocks = SackBlocks::EMPTY;
+    // tcpdump: sack 1 {71329:77121}, relative to the ISN of the other side.
+    blocks.push(SackBlock {
+        left: SeqNum(isn.wrapping_add(71_329)),
+        right: SeqNum(isn.wrapping_add(77_121)),
+    });
+    let ack = Segment {
+        flags: Flags::ACK,
+        seq: SeqNum(882_786_589),
+        ack: SeqNum(isn.wrapping_add(69_881)),
+        window: 103,
+        timestamps: Some(Timestamps { val: 3_978_754_036, ecr: 3_873_161_493 }),
+        options: Options::Sack(blocks),
+        ..Segment::default()
+    };
+    assert_eq!(bytes_of(&ack, &linux_pair().back(), 0x6e72), kernel);
+    assert_eq!(parse(&kernel, Link::Raw).unwrap().segment, ack);
+}
+
+#[test]
+fn a_cut_off_packet_keeps_its_length() {
+    let data = Segment { flags: Flags::ACK, payload: 1_448, ..Segment::default() };
+    let bytes = bytes_of(&data, &linux_pair(), 1);
+    let seen = parse(&bytes[..96], Link::Raw).unwrap();
+    assert_eq!(seen.segment.payload, 1_448);
+    assert_eq!(seen.payload.len(), 96 - 40);
+
+    let cut = parse(&bytes[..30], Link::Raw).unwrap_err();
+    assert_eq!(cut, WireError { offset: 20, problem: Problem::Cut { needed: 10 } });
+}
+
+#[test]
+fn an_ip_length_of_zero_means_all_that_is_there() {
+    for (ip, length_at) in [(IpVersion::V4, 2), (IpVersion::V6, 4)] {
+        let data = Segment { ip, flags: Flags::ACK, payload: 9, ..Segment::default() };
+        let mut bytes = bytes_of(&data, &pair(ip), 1);
+        bytes[length_at..length_at + 2].fill(0);
+        assert_eq!(parse(&bytes, Link::Raw).unwrap().segment.payload, 9);
+    }
+}
+
+#[test]
+fn the_header_below_is_stripped_by_link_type() {
+    let segment = Segment { flags: Flags::ACK, payload: 5, ..Segment::default() };
+    let ip = bytes_of(&segment, &linux_pair(), 1);
+    let below: [(u16, Vec<u8>); 6] = [
+        (1, [&[0; 12][..], &[8, 0]].concat()),
+        (1, [&[0; 12][..], &[0x81, 0, 0, 7, 8, 0]].concat()),
+        (0, vec![2, 0, 0, 0]),
+        (113, [&[0; 14][..], &[8, 0]].concat()),
+        (276, [&[8, 0][..], &[0; 18]].concat()),
+        (101, vec![]),
+    ];
+    for (linktype, header) in below {
+        let link = Link::from_linktype(linktype).unwrap();
+        let mut bytes = [&header[..], &ip].concat();
+        // Ethernet pads short frames: what lies behind the IP length is no payload.
+        bytes.extend([0; 7]);
+        let seen = parse(&bytes, link).unwrap();
+        assert_eq!((seen.segment, seen.payload.len()), (segment, 5), "{link:?}");
+    }
+    assert_eq!(Link::from_linktype(105), None);
+}
+
+#[test]
+fn what_is_not_tcp_is_told_with_its_place() {
+    let error = |bytes: &[u8], link| parse(bytes, link).unwrap_err();
+    let at = |offset, problem| WireError { offset, problem };
+    assert_eq!(error(&[], Link::Raw), at(0, Problem::Cut { needed: 1 }));
+    assert_eq!(error(&[0x15; 40], Link::Raw), at(0, Problem::NotIp));
+    let arp = [&[0; 12][..], &[8, 6], &[0; 28]].concat();
+    assert_eq!(error(&arp, Link::Ethernet), at(12, Problem::NotIp));
+
+    let good = bytes_of(&Segment::default(), &linux_pair(), 1);
+    let changed = |at: usize, to: u8| {
+        let mut bytes = good.clone();
+        bytes[at] = to;
+        bytes
+    };
+    assert_eq!(error(&changed(9, 17), Link::Raw), at(20, Problem::NotTcp(17)));
+    assert_eq!(error(&changed(6, 0x20), Link::Raw), at(20, Problem::Fragment));
+    assert_eq!(error(&changed(32, 0x40), Link::Raw), at(32, Problem::BadLength));
+}
+
+#[test]
+fn what_does_not_fit_is_refused_and_leaves_nothing() {
+    let mut out = Vec::new();
+    let mut refused = |segment: &Segment, between: &Endpoints| {
+        let error = emit(segment, between, 0, Offset(0), &mut out).unwrap_err();
+        assert!(out.is_empty());
+        error
+    };
+    // 65,535 = 20 (IP) + 20 (TCP) + 65,495.
+    let long = Segment { payload: 65_496, ..Segment::default() };
+    assert_eq!(refused(&long, &linux_pair()), EmitError::TooLong { bytes: 65_536 });
+    let v6 = Segment { ip: IpVersion::V6, ..Segment::default() };
+    let family = EmitError::Family { segment: IpVersion::V6, between: linux_pair() };
+    assert_eq!(refused(&v6, &linux_pair()), family);
+    bytes_of(&Segment { payload: 65_495, ..Segment::default() }, &linux_pair(), 0);
+}
+
+fn pair(ip: IpVersion) -> Endpoints {
+    match ip {
+        IpVersion::V4 => linux_pair(),
+        IpVersion::V6 => Endpoints {
+            src: "[2001:db8::1]:40001".parse().unwrap(),
+            dst: "[2001:db8::2]:47101".parse().unwrap(),
+        },
+    }
+}
+
+/// Sum of 16-bit words in one's complement (RFC 1071): 0xffff where a checksum is right.
+fn ones_sum(parts: &[&[u8]]) -> u16 {
+    let mut sum = 0_u64;
+    for part in parts {
+        for pair in part.chunks(2) {
+            sum += u64::from(pair[0]) << 8 | u64::from(pair.get(1).copied().unwrap_or(0));
+        }
+    }
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    sum as u16
+}
+
+fn sums_are_right(bytes: &[u8]) -> bool {
+    if bytes[0] >> 4 == 4 {
+        let tcp = &bytes[20..];
+        let pseudo = [&bytes[12..20], &[0, 6], &(tcp.len() as u16).to_be_bytes()].concat();
+        ones_sum(&[&bytes[..20]]) == 0xffff && ones_sum(&[&pseudo, tcp]) == 0xffff
+    } else {
+        let tcp = &bytes[40..];
+        let pseudo = [&bytes[8..40], &(tcp.len() as u32).to_be_bytes(), &[0, 0, 0, 6]].concat();
+        ones_sum(&[&pseudo, tcp]) == 0xffff
+    }
+}
+
+fn timestamps() -> impl Strategy<Value = Option<Timestamps>> {
+    proptest::option::of(
+        (any::<u32>(), any::<u32>()).prop_map(|(val, ecr)| Timestamps { val, ecr }),
+    )
+}
+
+fn sack_options() -> impl Strategy<Value = (bool, Options)> {
+    proptest::collection::vec((any::<u32>(), any::<u32>()), 0..=3).prop_map(|ranges| {
+        let mut blocks = SackBlocks::EMPTY;
+        for (left, right) in ranges {
+            blocks.push(SackBlock { left: SeqNum(left), right: SeqNum(right) });
+        }
+        (false, Options::Sack(blocks))
+    })
+}
+
+fn syn_options() -> impl Strategy<Value = (bool, Options)> {
+    (any::<u16>(), proptest::option::of(0..=14_u8), any::<bool>(), any::<bool>()).prop_map(
+        |(mss, window_scale, sack_permitted, linux)| {
+            let layout = if linux { SynLayout::Linux } else { SynLayout::FreeBsd };
+            (true, Options::Syn(SynOptions { mss, window_scale, sack_permitted, layout }))
+        },
+    )
+}
+
+prop_compose! {
+    fn segment()(
+        v6 in any::<bool>(),
+        ecn in 0..4_u8,
+        flags in any::<u8>(),
+        (seq, ack, window) in any::<(u32, u32, u16)>(),
+        payload in 0..20_000_u32,
+        timestamps in timestamps(),
+        (is_syn, options) in prop_oneof![sack_options(), syn_options()],
+    ) -> Segment {
+        let flags = Flags(flags).without(Flags::SYN);
+        Segment {
+            ip: if v6 { IpVersion::V6 } else { IpVersion::V4 },
+            ecn,
+            flags: if is_syn { flags | Flags::SYN } else { flags },
+            seq: SeqNum(seq),
+            ack: SeqNum(ack),
+            window,
+            payload,
+            timestamps,
+            options,
+            ..Segment::default()
+        }
+    }
+}
+
+/// `segment` with the layout that its options can be told by.
+fn with_layout_of(segment: Segment, other: &Segment) -> Segment {
+    match (segment.options, other.syn_options()) {
+        (Options::Syn(syn), Some(&SynOptions { layout, .. })) => {
+            Segment { options: Options::Syn(SynOptions { layout, ..syn }), ..segment }
+        }
+        _ => segment,
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_segment_comes_back_as_it_went(sent in segment(), id in any::<u16>(), place in any::<u32>()) {
+        let between = pair(sent.ip);
+        let mut bytes = Vec::new();
+        emit(&sent, &between, id, Offset(u64::from(place)), &mut bytes).unwrap();
+        prop_assert_eq!(bytes.len() as u64, sent.wire_len().get());
+        prop_assert!(sums_are_right(&bytes));
+
+        let seen = parse(&bytes, Link::Raw).unwrap();
+        // Some options look the same in both layouts; then the bytes must be the same too.
+        prop_assert_eq!(seen.segment, with_layout_of(sent, &seen.segment));
+        prop_assert_eq!(seen.between, between);
+        prop_assert!(seen.options_whole);
+        let expected: Vec<u8> =
+            (0..sent.payload).map(|n| ((u64::from(place) + u64::from(n)) % 251) as u8).collect();
+        prop_assert_eq!(seen.payload, expected);
+
+        let mut again = Vec::new();
+        emit(&seen.segment, &between, id, Offset(u64::from(place)), &mut again).unwrap();
+        prop_assert_eq!(bytes, again);
+    }
+
+    #[test]
+    fn any_bytes_are_read_or_refused(
+        mut bytes in proptest::collection::vec(any::<u8>(), 0..120),
+        version in prop_oneof![Just(0x45), Just(0x60), any::<u8>()],
+        link in prop_oneof![
+            Just(Link::Raw), Just(Link::Ethernet), Just(Link::Loopback),
+            Just(Link::LinuxSll), Just(Link::LinuxSll2)
+        ],
+    ) {
+        if let Some(first) = bytes.first_mut() {
+            *first = version;
+        }
+        match parse(&bytes, link) {
+            Ok(seen) => prop_assert!(seen.payload.len() <= bytes.len()),
+            Err(error) => prop_assert!(error.offset <= bytes.len() + 40, "{}", error),
+        }
+    }
+
+    #[test]
+    fn a_damaged_packet_is_read_or_refused(
+        sent in segment(), place in 0..100_usize, byte in any::<u8>(), keep in 0..200_usize,
+    ) {
+        let mut bytes = bytes_of(&sent, &pair(sent.ip), 0);
+        if let Some(target) = bytes.get_mut(place) {
+            *target = byte;
+        }
+        bytes.truncate(keep);
+        let _ = parse(&bytes, Link::Raw);
+    }
+}
+
+#[test]
+fn layouts_that_differ_on_the_wire_are_told_apart() {
+    for layout in [SynLayout::FreeBsd, SynLayout::Linux] {
+        let options = Options::Syn(SynOptions {
+            mss: 1_440,
+            window_scale: Some(7),
+            sack_permitted: true,
+            layout,
+        });
+        let syn = Segment { flags: Flags::SYN, options, ..Segment::default() };
+        let bytes = bytes_of(&syn, &linux_pair(), 0);
+        assert_eq!(parse(&bytes, Link::Raw).unwrap().segment.options, options);
+    }
+}

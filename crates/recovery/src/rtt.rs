@@ -1,0 +1,91 @@
+//! The estimator of an endpoint, whichever system it is.
+
+use units::{Duration, Instant, Offset};
+
+use crate::{RttFreeBsd, RttLinux};
+
+/// A measured round trip, as the stack got hold of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sample {
+    /// From an echoed timestamp (RFC 7323), whose clock counts milliseconds on both systems.
+    Echo {
+        /// Milliseconds between the echoed value and the clock now.
+        ms: u32,
+    },
+    /// From the moment a segment, never sent again, left.
+    Timed {
+        /// When it left.
+        sent: Instant,
+        /// When its acknowledgment came.
+        acked: Instant,
+    },
+}
+
+/// A sample and where the sender stood.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sampled {
+    /// The round trip.
+    pub sample: Sample,
+    /// Timeouts in a row that came before it (`t_rxtshift`).
+    pub shift: u32,
+    /// Oldest byte not yet acknowledged, the acknowledgment that brought the sample counted.
+    pub snd_una: Offset,
+    /// Next byte to send.
+    pub snd_nxt: Offset,
+}
+
+/// The round-trip estimator of an endpoint.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RttEstimator {
+    /// FreeBSD's.
+    FreeBsd(RttFreeBsd),
+    /// Linux's.
+    Linux(RttLinux),
+}
+
+impl RttEstimator {
+    /// Takes in a sample and derives the timeout from it; ends any backoff. Returns the sample
+    /// in the granularity of the stack.
+    pub fn on_sample(&mut self, sampled: &Sampled) -> Duration {
+        match self {
+            Self::FreeBsd(rtt) => rtt.on_sample(sampled),
+            Self::Linux(rtt) => rtt.on_sample(sampled),
+        }
+    }
+
+    /// Backs off: the timer fired for the `shift`-th time in a row, from 1.
+    pub fn on_timeout(&mut self, shift: u32) {
+        match self {
+            Self::FreeBsd(rtt) => rtt.on_timeout(shift),
+            Self::Linux(rtt) => rtt.on_timeout(),
+        }
+    }
+
+    /// Retransmission timeout in force, backed off.
+    pub fn rto(&self) -> Duration {
+        match self {
+            Self::FreeBsd(rtt) => rtt.rto(),
+            Self::Linux(rtt) => rtt.rto(),
+        }
+    }
+
+    /// Smoothed round-trip time; `None` before the first sample.
+    pub fn srtt(&self) -> Option<Duration> {
+        match self {
+            Self::FreeBsd(rtt) => rtt.srtt(),
+            Self::Linux(rtt) => rtt.srtt(),
+        }
+    }
+}
+
+impl From<RttFreeBsd> for RttEstimator {
+    fn from(rtt: RttFreeBsd) -> Self {
+        Self::FreeBsd(rtt)
+    }
+}
+
+impl From<RttLinux> for RttEstimator {
+    fn from(rtt: RttLinux) -> Self {
+        Self::Linux(rtt)
+    }
+}

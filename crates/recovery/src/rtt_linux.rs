@@ -1,0 +1,199 @@
+//! Linux's estimator: microseconds in, the timeout in jiffies.
+//!
+//! Sources: tcp_input.c (tcp_rtt_estimator, tcp_set_rto, tcp_rtt_tsopt_us), tcp.h (__tcp_set_rto),
+//! tcp_timer.c (tcp_retransmit_timer). Kernel 6.18; RFC 6298 with the deviation's floor moved.
+//!
+//! The floor of 200 ms lies on the deviation, not on the timeout: a round trip of 45 ms gives at
+//! least 245 ms. The deviation falls once per round trip only, by a quarter of the distance.
+
+use units::{Duration, Offset};
+
+use crate::rtt::{Sample, Sampled};
+
+/// Shortest deviation term, in microseconds (`TCP_RTO_MIN`).
+const RTO_MIN_US: u32 = 200_000;
+/// Longest timeout, in seconds (`TCP_RTO_MAX_SEC`).
+const RTO_MAX_S: u64 = 120;
+/// Timeout before any sample, in seconds (`TCP_TIMEOUT_INIT`).
+const TIMEOUT_INIT_S: u64 = 1;
+
+/// The estimator of one connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RttLinux {
+    hz: u64,
+    /// Smoothed round trip, eight times (`srtt_us`); 0 before the first sample.
+    srtt_us: u32,
+    /// Mean deviation, four times (`mdev_us`).
+    mdev_us: u32,
+    /// Largest of it in this round trip (`mdev_max_us`).
+    mdev_max_us: u32,
+    /// Deviation the timeout uses, four times (`rttvar_us`).
+    rttvar_us: u32,
+    /// The round trip ends once `snd_una` passes this place.
+    rtt_seq: Offset,
+    /// Timeout in force, in jiffies (`icsk_rto`).
+    rto: u64,
+}
+
+impl RttLinux {
+    /// An estimator without a sample, at `hz` jiffies per second (`CONFIG_HZ`; 0 counts as 1).
+    /// Its timeout is one second.
+    pub fn new(hz: u32) -> Self {
+        let hz = u64::from(hz.max(1));
+        Self {
+            hz,
+            srtt_us: 0,
+            mdev_us: 0,
+            mdev_max_us: 0,
+            rttvar_us: 0,
+            rtt_seq: Offset(0),
+            rto: TIMEOUT_INIT_S * hz,
+        }
+    }
+
+    /// Takes in a sample; returns it as the kernel counts it, in whole microseconds. An echoed
+    /// timestamp of no difference counts as one millisecond.
+    pub fn on_sample(&mut self, sampled: &Sampled) -> Duration {
+        let rtt_us = match sampled.sample {
+            Sample::Echo { ms } => u64::from(ms.max(1)) * 1_000,
+            Sample::Timed { sent, acked } => acked.since(sent).as_micros(),
+        };
+        // A round trip of more than nine minutes would not fit the eightfold mean.
+        let rtt_us = u32::try_from(rtt_us).unwrap_or(u32::MAX).min(u32::MAX >> 3);
+        self.estimate(rtt_us, sampled.snd_una, sampled.snd_nxt);
+        let usecs = u64::from(self.srtt_us >> 3) + u64::from(self.rttvar_us);
+        self.rto = self.jiffies(usecs).min(RTO_MAX_S * self.hz);
+        Duration::from_micros(u64::from(rtt_us))
+    }
+
+    /// `tcp_rtt_estimator`.
+    fn estimate(&mut self, rtt_us: u32, snd_una: Offset, snd_nxt: Offset) {
+        if self.srtt_us == 0 {
+            self.srtt_us = (rtt_us << 3).max(1);
+            self.mdev_us = rtt_us << 1;
+            self.rttvar_us = self.mdev_us.max(RTO_MIN_US);
+            self.mdev_max_us = self.rttvar_us;
+            self.rtt_seq = snd_nxt;
+            return;
+        }
+        let error = i64::from(rtt_us) - i64::from(self.srtt_us >> 3);
+        self.srtt_us = narrow(i64::from(self.srtt_us) + error).max(1);
+        let mut step = error.abs() - i64::from(self.mdev_us >> 2);
+        if error < 0 && step > 0 {
+            // A falling round trip is no reason to wait longer (Eifel).
+            step >>= 3;
+        }
+        self.mdev_us = narrow(i64::from(self.mdev_us) + step);
+        if self.mdev_us > self.mdev_max_us {
+            self.mdev_max_us = self.mdev_us;
+            self.rttvar_us = self.rttvar_us.max(self.mdev_max_us);
+        }
+        if snd_una > self.rtt_seq {
+            if self.mdev_max_us < self.rttvar_us {
+                self.rttvar_us -= (self.rttvar_us - self.mdev_max_us) >> 2;
+            }
+            self.rtt_seq = snd_nxt;
+            self.mdev_max_us = RTO_MIN_US;
+        }
+    }
+
+    /// Backs off: the timer fired. It doubles the timeout in force.
+    pub fn on_timeout(&mut self) {
+        self.rto = (self.rto * 2).min(RTO_MAX_S * self.hz);
+    }
+
+    /// Retransmission timeout in force, backed off; a whole number of jiffies.
+    pub fn rto(&self) -> Duration {
+        Duration::from_nanos(self.rto * 1_000_000_000 / self.hz)
+    }
+
+    /// Smoothed round-trip time, in whole microseconds; `None` before the first sample.
+    pub fn srtt(&self) -> Option<Duration> {
+        (self.srtt_us != 0).then(|| Duration::from_micros(u64::from(self.srtt_us >> 3)))
+    }
+
+    /// The deviation that the timeout adds, four times the mean (`rttvar_us`), at least 200 ms.
+    pub fn rttvar(&self) -> Duration {
+        Duration::from_micros(u64::from(self.rttvar_us))
+    }
+
+    /// `usecs_to_jiffies`: rounded up.
+    fn jiffies(&self, usecs: u64) -> u64 {
+        (usecs * self.hz).div_ceil(1_000_000)
+    }
+}
+
+/// Into the kernel's 32 bits.
+fn narrow(value: i64) -> u32 {
+    u32::try_from(value.max(0)).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use units::Instant;
+
+    use super::*;
+
+    fn timed(us: u64, snd_una: u64, snd_nxt: u64) -> Sampled {
+        let sent = Instant::ZERO;
+        Sampled {
+            sample: Sample::Timed { sent, acked: sent + Duration::from_micros(us) },
+            shift: 0,
+            snd_una: Offset(snd_una),
+            snd_nxt: Offset(snd_nxt),
+        }
+    }
+
+    #[test]
+    fn the_first_sample_waits_three_round_trips_but_200_ms_more_at_least() {
+        // reference/linux.md 1: 100.3 ms -> 304 ms with jiffies of 4 ms.
+        let mut rtt = RttLinux::new(250);
+        assert_eq!(rtt.rto(), Duration::from_secs(1));
+        let _ = rtt.on_sample(&timed(100_300, 0, 10));
+        assert_eq!(rtt.rto(), Duration::from_millis(304));
+        // golden/linux c1: 2126 us -> 204 ms.
+        let mut rtt = RttLinux::new(250);
+        let _ = rtt.on_sample(&timed(2_126, 0, 10));
+        assert_eq!(rtt.rto(), Duration::from_millis(204));
+        assert_eq!(rtt.rttvar(), Duration::from_millis(200));
+    }
+
+    #[test]
+    fn the_deviation_falls_once_per_round_trip() {
+        let mut rtt = RttLinux::new(1_000);
+        // srtt 300 ms, 4 * rttvar = 600 ms.
+        let _ = rtt.on_sample(&timed(300_000, 0, 100));
+        assert_eq!(rtt.rttvar(), Duration::from_millis(600));
+        // mdev 600 -> 450 ms; the round has its first maximum of 600 ms, so nothing falls.
+        let _ = rtt.on_sample(&timed(300_000, 101, 200));
+        assert_eq!(rtt.rttvar(), Duration::from_millis(600));
+        // Within the next round nothing falls either.
+        let _ = rtt.on_sample(&timed(300_000, 150, 250));
+        assert_eq!(rtt.rttvar(), Duration::from_millis(600));
+        // Its end: mdev 450 -> 337.5 -> 253.125 ms, the maximum seen 337.5 ms:
+        // 600 - (600 - 337.5) / 4 = 534.375 ms.
+        let _ = rtt.on_sample(&timed(300_000, 201, 300));
+        assert_eq!(rtt.rttvar(), Duration::from_micros(534_375));
+        assert_eq!(rtt.rto(), Duration::from_millis(835));
+    }
+
+    #[test]
+    fn successive_timeouts_double_what_is_in_force() {
+        let mut rtt = RttLinux::new(250);
+        let _ = rtt.on_sample(&timed(45_000, 0, 10));
+        assert_eq!(rtt.rto(), Duration::from_millis(248));
+        rtt.on_timeout();
+        assert_eq!(rtt.rto(), Duration::from_millis(496));
+        for _ in 0..20 {
+            rtt.on_timeout();
+        }
+        assert_eq!(rtt.rto(), Duration::from_secs(120));
+    }
+
+    #[test]
+    fn an_echo_within_a_millisecond_counts_as_one() {
+        let mut rtt = RttLinux::new(250);
+        let sampled = Sampled { sample: Sample::Echo { ms: 0 }, ..timed(0, 0, 10) };
+        assert_eq!(rtt.on_sample(&sampled), Duration::from_millis(1));
+    }
+}

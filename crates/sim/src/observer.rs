@@ -1,0 +1,52 @@
+//! Who watches a run.
+
+use packet::Segment;
+use record::{Event, Recorder, SenderState, Who};
+use units::Instant;
+
+/// A recorder that may also look through the scenario's taps.
+pub trait Observer: Recorder {
+    /// A segment passed capture point number `tap` of the scenario; `outbound`: it leaves the
+    /// host.
+    fn tap(&mut self, at: Instant, tap: usize, outbound: bool, segment: &Segment) {
+        let _ = (at, tap, outbound, segment);
+    }
+
+    /// Called now and then with the virtual time reached, for progress bars.
+    fn progress(&mut self, now: Instant) {
+        let _ = now;
+    }
+}
+
+impl Observer for record::Off {}
+impl Observer for record::Digest {}
+
+/// Two observers at once.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Watch<A, B>(
+    /// Told first.
+    pub A,
+    /// Told second.
+    pub B,
+);
+
+impl<A: Recorder, B: Recorder> Recorder for Watch<A, B> {
+    const ON: bool = A::ON || B::ON;
+
+    fn record(&mut self, at: Instant, who: Who, event: Event, state: Option<&SenderState>) {
+        self.0.record(at, who, event, state);
+        self.1.record(at, who, event, state);
+    }
+}
+
+impl<A: Observer, B: Observer> Observer for Watch<A, B> {
+    fn tap(&mut self, at: Instant, tap: usize, outbound: bool, segment: &Segment) {
+        self.0.tap(at, tap, outbound, segment);
+        self.1.tap(at, tap, outbound, segment);
+    }
+
+    fn progress(&mut self, now: Instant) {
+        self.0.progress(now);
+        self.1.progress(now);
+    }
+}

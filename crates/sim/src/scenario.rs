@@ -1,0 +1,165 @@
+//! A scenario as plain data: hosts, paths, applications, taps.
+//!
+//! Everything is resolved here: a profile has its knobs applied, a buffer of `1bdp` is bytes.
+//! The text form with its units and its errors lives in `lab`.
+
+use core::num::NonZeroU32;
+
+use net::link::Limit;
+use net::offload::{GroParams, LroParams};
+use packet::IpVersion;
+use tcp::profile::Profile;
+use units::{Bytes, Duration, Rate};
+
+/// A world to run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Scenario {
+    /// What it shows, for people.
+    pub title: String,
+    /// Seed of every random stream.
+    pub seed: u64,
+    /// Virtual time after which the run ends, finished or not.
+    pub duration: Duration,
+    /// Machines.
+    pub hosts: Vec<Host>,
+    /// Pairs of one-way roads between two machines.
+    pub paths: Vec<Path>,
+    /// Connections.
+    pub flows: Vec<Flow>,
+    /// Capture points.
+    pub taps: Vec<Tap>,
+}
+
+/// A machine with its TCP.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Host {
+    /// Name in the scenario.
+    pub name: String,
+    /// What its TCP does, knobs applied.
+    pub profile: Profile,
+    /// Congestion control of its connections.
+    pub cc: cc::Algorithm,
+    /// What its network card and driver do to bursts.
+    pub offload: Offload,
+    /// Time from the arrival of a burst to its handling by the stack, and from the stack's
+    /// wake-up call to the application's reaction.
+    pub delay: Duration,
+    /// How far into its tick the kernel clock stands when the run begins.
+    pub clock_phase: Duration,
+    /// Initial sequence number of its connections; drawn from the seed if absent.
+    pub isn: Option<u32>,
+    /// Value of its timestamp clock when the run begins; drawn from the seed if absent.
+    pub timestamp: Option<u32>,
+}
+
+/// What the network card and its driver do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Offload {
+    /// Bursts leave the stack whole and are split by the card.
+    pub tso: bool,
+    /// Merging of received packets.
+    pub receive: Receive,
+    /// An aggregate is kept this long after its first packet for more to join it, beyond the
+    /// interrupt pass that saw it; zero hands it up at the end of the pass.
+    pub flush: Duration,
+    /// Packets that one pass of the driver takes at most (`rx_budget` of FreeBSD's iflib
+    /// drivers); what waits beyond goes through a pass of its own.
+    pub budget: Option<NonZeroU32>,
+}
+
+/// Merging of received packets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Receive {
+    /// None: every packet reaches the stack alone.
+    #[default]
+    Off,
+    /// FreeBSD's LRO (tcp_lro.c).
+    Lro(LroParams),
+    /// Linux' GRO (tcp_gro_receive).
+    Gro(GroParams),
+}
+
+/// Two one-way roads between a pair of hosts.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Path {
+    /// Index of the host where `forward` begins.
+    pub from: usize,
+    /// Index of the host where `forward` ends.
+    pub to: usize,
+    /// Elements a packet meets from `from` to `to`, in this order.
+    pub forward: Vec<Element>,
+    /// Elements a packet meets on the way back.
+    pub reverse: Vec<Element>,
+}
+
+/// A station on a path; it does one thing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Element {
+    /// A drop-tail queue in front of a line of the given rate.
+    Link {
+        /// Rate of the line.
+        rate: Rate,
+        /// Room of the queue, not counting the packet on the line.
+        limit: Limit,
+    },
+    /// A fixed delay.
+    Delay(Duration),
+}
+
+/// A connection with its application.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Flow {
+    /// Name in the scenario.
+    pub name: String,
+    /// Index of the path.
+    pub path: usize,
+    /// Index of the host that connects and writes.
+    pub from: usize,
+    /// Index of the host that listens and reads.
+    pub to: usize,
+    /// Moment of the first SYN.
+    pub start: Duration,
+    /// What is written.
+    pub app: App,
+    /// Version of the internet protocol.
+    pub ip: IpVersion,
+    /// The application switched Nagle's algorithm off (`TCP_NODELAY`).
+    pub nodelay: bool,
+}
+
+/// What the sending application does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum App {
+    /// Writes as fast as the stack takes it, then closes.
+    Bulk {
+        /// Bytes in all; `None` writes until the run ends.
+        bytes: Option<Bytes>,
+    },
+    /// Writes a chunk at fixed intervals, then closes.
+    Paced {
+        /// Bytes of one write.
+        chunk: Bytes,
+        /// From one write to the next.
+        every: Duration,
+        /// Bytes in all; `None` writes until the run ends.
+        bytes: Option<Bytes>,
+    },
+}
+
+/// A capture point.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tap {
+    /// Index of the host.
+    pub host: usize,
+    /// Where on the host.
+    pub place: TapPlace,
+}
+
+/// Where on a host a capture point sits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TapPlace {
+    /// Between the stack and the offloads, where tcpdump sits: sees bursts and aggregates.
+    Stack,
+    /// Between the offloads and the path: sees single packets.
+    Wire,
+}

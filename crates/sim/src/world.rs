@@ -1,0 +1,480 @@
+//! The loop: take the next entry of the calendar, let it happen, note what follows.
+
+use cc::Algorithm;
+use machine::{Cx, Endpoint as _, Signal, Verdict};
+use net::calendar::Calendar;
+use net::offload::split;
+use net::pool::Pool;
+use packet::{Dir, Segment};
+use record::{Event, Who};
+use tcp::{Config, Endpoint, Side};
+use units::{Bytes, Duration, FlowId, HostId, Instant, SeqNum, Stream};
+
+use crate::app::Writer;
+use crate::card::Card;
+use crate::observer::Observer;
+use crate::outcome::{FlowOutcome, Outcome};
+use crate::road::{self, Next, Station};
+use crate::scenario::{Flow, Host, Scenario, TapPlace};
+
+/// Why a scenario could not be set up. The text form refuses these with a better message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SetupError {
+    /// Flow number `flow` names a host or path that is not there, or that does not fit.
+    Route {
+        /// Index of the flow.
+        flow: usize,
+    },
+    /// Path number `path` names a host that is not there.
+    Path {
+        /// Index of the path.
+        path: usize,
+    },
+    /// Tap number `tap` names a host that is not there.
+    Tap {
+        /// Index of the tap.
+        tap: usize,
+    },
+}
+
+/// An entry of the calendar: who wants to run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wake {
+    Start(u32),
+    Station(u32),
+    Card(u16),
+    Timer { flow: u32, side: u8 },
+    App { flow: u32, side: u8 },
+}
+
+const CLIENT: usize = 0;
+const SERVER: usize = 1;
+/// Entries of the calendar between two calls of [`Observer::progress`].
+const PROGRESS_EVERY: u64 = 1 << 16;
+
+/// One end of a flow.
+#[derive(Debug)]
+struct End {
+    tcp: Endpoint,
+    host: u16,
+    /// Entrance of the road that its segments take.
+    road: Next,
+    /// Time of the entry in the calendar that stands for its timers.
+    armed: Option<Instant>,
+    /// Time of the entry in the calendar that wakes its application.
+    app_at: Option<Instant>,
+    closed: bool,
+}
+
+#[derive(Debug)]
+struct Connection {
+    ends: [End; 2],
+    writer: Writer,
+    started: Instant,
+    read: u64,
+    read_all_at: Option<Instant>,
+}
+
+impl Connection {
+    fn over(&self) -> bool {
+        self.ends.iter().all(|end| end.closed)
+    }
+}
+
+struct World<'a, O: Observer> {
+    scenario: &'a Scenario,
+    observer: &'a mut O,
+    now: Instant,
+    calendar: Calendar<Wake>,
+    pool: Pool<Segment>,
+    stations: Vec<Station>,
+    cards: Vec<Card>,
+    flows: Vec<Connection>,
+    open: usize,
+}
+
+/// Runs a scenario to its end, or to the end of its time.
+///
+/// # Errors
+/// [`SetupError`] if the scenario refers to what is not there.
+pub fn run<O: Observer>(scenario: &Scenario, observer: &mut O) -> Result<Outcome, SetupError> {
+    let mut world = World::new(scenario, observer)?;
+    let end = Instant::ZERO + scenario.duration;
+    let mut entries = 0_u64;
+    while world.open > 0 {
+        let Some((at, wake)) = world.calendar.pop() else { break };
+        if at > end {
+            world.now = end;
+            break;
+        }
+        world.now = at;
+        world.happen(wake);
+        entries += 1;
+        if entries.is_multiple_of(PROGRESS_EVERY) {
+            world.observer.progress(at);
+        }
+    }
+    Ok(world.outcome())
+}
+
+impl<'a, O: Observer> World<'a, O> {
+    fn new(scenario: &'a Scenario, observer: &'a mut O) -> Result<Self, SetupError> {
+        let hosts = scenario.hosts.len();
+        let mut stations = Vec::new();
+        let mut roads = Vec::new();
+        for (index, path) in scenario.paths.iter().enumerate() {
+            if path.from >= hosts || path.to >= hosts {
+                return Err(SetupError::Path { path: index });
+            }
+            let forward = road::build(&mut stations, &path.forward, path.to as u16);
+            let reverse = road::build(&mut stations, &path.reverse, path.from as u16);
+            roads.push((forward, reverse));
+        }
+        if let Some(tap) = scenario.taps.iter().position(|tap| tap.host >= hosts) {
+            return Err(SetupError::Tap { tap });
+        }
+        let cards = scenario.hosts.iter().map(|host| Card::new(&host.offload, host.delay));
+        let mut world = Self {
+            scenario,
+            observer,
+            now: Instant::ZERO,
+            calendar: Calendar::new(),
+            pool: Pool::new(),
+            stations,
+            cards: cards.collect(),
+            flows: Vec::with_capacity(scenario.flows.len()),
+            open: scenario.flows.len(),
+        };
+        for (index, flow) in scenario.flows.iter().enumerate() {
+            let route = scenario.paths.get(flow.path).zip(roads.get(flow.path));
+            let (out, back) = match route {
+                Some((path, &(forward, reverse)))
+                    if (path.from, path.to) == (flow.from, flow.to) =>
+                {
+                    (forward, reverse)
+                }
+                Some((path, &(forward, reverse)))
+                    if (path.to, path.from) == (flow.from, flow.to) =>
+                {
+                    (reverse, forward)
+                }
+                _ => return Err(SetupError::Route { flow: index }),
+            };
+            world.add_flow(index, flow, out, back);
+        }
+        Ok(world)
+    }
+
+    fn add_flow(&mut self, index: usize, flow: &Flow, out: Next, back: Next) {
+        let started = Instant::ZERO + flow.start;
+        let end = |side: Side, host: usize, road: Next| End {
+            tcp: Endpoint::new(config(self.scenario, index, flow, side, host)),
+            host: host as u16,
+            road,
+            armed: None,
+            app_at: None,
+            closed: false,
+        };
+        self.flows.push(Connection {
+            ends: [end(Side::Client, flow.from, out), end(Side::Server, flow.to, back)],
+            writer: Writer::new(&flow.app),
+            started,
+            read: 0,
+            read_all_at: None,
+        });
+        self.calendar.push(started, Wake::Start(index as u32));
+    }
+
+    fn happen(&mut self, wake: Wake) {
+        match wake {
+            Wake::Start(flow) => {
+                self.flows[flow as usize].ends[CLIENT].tcp.open();
+                self.serve(flow as usize, CLIENT);
+            }
+            Wake::Station(station) => self.run_station(station as usize),
+            Wake::Card(card) => self.run_card(card as usize),
+            Wake::Timer { flow, side } => self.run_timer(flow as usize, usize::from(side)),
+            Wake::App { flow, side } => self.run_app(flow as usize, usize::from(side)),
+        }
+    }
+
+    // Packets on their way.
+
+    fn run_station(&mut self, index: usize) {
+        self.stations[index].armed = None;
+        while let Some(packet) = self.stations[index].wake(self.now) {
+            let next = self.stations[index].next;
+            let segment = self.pool.take(packet);
+            self.enter(next, &segment);
+        }
+        self.arm_station(index);
+    }
+
+    fn arm_station(&mut self, index: usize) {
+        let station = &mut self.stations[index];
+        let Some(at) = station.next_wake() else { return };
+        if station.armed.is_none_or(|armed| at < armed) {
+            station.armed = Some(at);
+            self.calendar.push(at, Wake::Station(index as u32));
+        }
+    }
+
+    /// A packet comes to a station or to the end of its road.
+    fn enter(&mut self, place: Next, packet: &Segment) {
+        match place {
+            Next::Station(index) => {
+                let size = packet.wire_len();
+                let id = self.pool.put(*packet);
+                let station = &mut self.stations[index as usize];
+                if station.accept(self.now, id, size) == Verdict::Dropped {
+                    self.pool.take(id);
+                    let element = station.place;
+                    let host = self.end_of(packet).host;
+                    let who = Who { host: HostId(host), flow: packet.flow };
+                    let event = Event::Dropped { element, bytes: size.get() as u32 };
+                    self.observer.record(self.now, who, event, None);
+                    return;
+                }
+                self.arm_station(index as usize);
+            }
+            Next::Card(host) => {
+                self.look(usize::from(host), TapPlace::Wire, false, packet);
+                if let Some(at) = self.cards[usize::from(host)].arrive(self.now, packet) {
+                    self.calendar.push(at, Wake::Card(host));
+                }
+            }
+        }
+    }
+
+    /// The end a packet is on its way to.
+    fn end_of(&self, packet: &Segment) -> &End {
+        let side = if packet.dir == Dir::Forward { SERVER } else { CLIENT };
+        &self.flows[packet.flow.0 as usize].ends[side]
+    }
+
+    fn run_card(&mut self, host: usize) {
+        if let Some(at) = self.cards[host].run(self.now) {
+            self.calendar.push(at, Wake::Card(host as u16));
+        }
+        let up = self.cards[host].take_up();
+        for segment in &up {
+            self.deliver(host, segment);
+        }
+        self.cards[host].give_back(up);
+    }
+
+    /// A segment, perhaps merged, reaches the stack.
+    fn deliver(&mut self, host: usize, segment: &Segment) {
+        self.look(host, TapPlace::Stack, false, segment);
+        let flow = segment.flow.0 as usize;
+        let side = if segment.dir == Dir::Forward { SERVER } else { CLIENT };
+        let who = Who { host: HostId(host as u16), flow: segment.flow };
+        let mut cx = Cx { now: self.now, who, rec: &mut *self.observer };
+        if segment.packets() > 1 {
+            cx.emit(|| Event::Merged { packets: segment.packets() as u16, bytes: segment.payload });
+        }
+        self.flows[flow].ends[side].tcp.handle_segment(&mut cx, segment);
+        self.serve(flow, side);
+    }
+
+    // Endpoints and applications.
+
+    /// After anything was said to an endpoint: sends what it wants to send, tells the
+    /// application, sets its alarm.
+    fn serve(&mut self, flow: usize, side: usize) {
+        self.drain(flow, side);
+        while let Some(signal) = self.flows[flow].ends[side].tcp.poll_signal() {
+            self.on_signal(flow, side, signal);
+        }
+        let end = &mut self.flows[flow].ends[side];
+        if let Some((at, _)) = end.tcp.poll_timeout()
+            && end.armed.is_none_or(|armed| at < armed)
+        {
+            end.armed = Some(at);
+            self.calendar.push(at, Wake::Timer { flow: flow as u32, side: side as u8 });
+        }
+    }
+
+    fn drain(&mut self, flow: usize, side: usize) {
+        let mut slot = Segment::default();
+        loop {
+            let end = &mut self.flows[flow].ends[side];
+            let (host, road) = (end.host, end.road);
+            let who = Who { host: HostId(host), flow: FlowId(flow as u32) };
+            let mut cx = Cx { now: self.now, who, rec: &mut *self.observer };
+            if end.tcp.poll_transmit(&mut cx, &mut slot).is_err() {
+                return;
+            }
+            self.look(usize::from(host), TapPlace::Stack, true, &slot);
+            for packet in split(&slot) {
+                self.look(usize::from(host), TapPlace::Wire, true, &packet);
+                self.enter(road, &packet);
+            }
+        }
+    }
+
+    fn on_signal(&mut self, flow: usize, side: usize, signal: Signal) {
+        match signal {
+            Signal::Closed | Signal::Aborted => {
+                let was_over = self.flows[flow].over();
+                if signal == Signal::Aborted {
+                    self.flows[flow].ends.iter_mut().for_each(|end| end.closed = true);
+                } else {
+                    self.flows[flow].ends[side].closed = true;
+                }
+                if !was_over && self.flows[flow].over() {
+                    self.open -= 1;
+                }
+            }
+            Signal::Connected => {
+                let delay = self.host_of(flow, side).delay;
+                if side == CLIENT {
+                    self.flows[flow].writer.begin(self.now + delay);
+                }
+                self.call_app(flow, side, self.now + delay);
+            }
+            Signal::Writable | Signal::Readable => {
+                let at = self.now + self.host_of(flow, side).delay;
+                self.call_app(flow, side, at);
+            }
+        }
+    }
+
+    fn host_of(&self, flow: usize, side: usize) -> &'a Host {
+        &self.scenario.hosts[usize::from(self.flows[flow].ends[side].host)]
+    }
+
+    fn call_app(&mut self, flow: usize, side: usize, at: Instant) {
+        let end = &mut self.flows[flow].ends[side];
+        if end.app_at.is_none_or(|set| at < set) {
+            end.app_at = Some(at);
+            self.calendar.push(at, Wake::App { flow: flow as u32, side: side as u8 });
+        }
+    }
+
+    fn run_app(&mut self, flow: usize, side: usize) {
+        let end = &mut self.flows[flow].ends[side];
+        end.app_at = end.app_at.filter(|&at| at > self.now);
+        if side == CLIENT {
+            self.run_writer(flow);
+        } else {
+            self.run_reader(flow);
+        }
+    }
+
+    fn run_writer(&mut self, flow: usize) {
+        loop {
+            let connection = &mut self.flows[flow];
+            let end = &mut connection.ends[CLIENT];
+            let who = Who { host: HostId(end.host), flow: FlowId(flow as u32) };
+            let mut cx = Cx { now: self.now, who, rec: &mut *self.observer };
+            // The peer's FIN is all that comes this way.
+            end.tcp.read(&mut cx);
+            let offered = connection.writer.offer(self.now);
+            let taken = if offered == 0 { 0 } else { end.tcp.write(&mut cx, offered) };
+            if taken == 0 {
+                break;
+            }
+            connection.writer.taken(taken);
+            // Every write calls the stack's output routine, which may make more room.
+            self.drain(flow, CLIENT);
+        }
+        let connection = &mut self.flows[flow];
+        if connection.writer.done() {
+            connection.ends[CLIENT].tcp.close();
+        }
+        if let Some(at) = connection.writer.next_write().filter(|&at| at > self.now) {
+            self.call_app(flow, CLIENT, at);
+        }
+        self.serve(flow, CLIENT);
+    }
+
+    fn run_reader(&mut self, flow: usize) {
+        let connection = &mut self.flows[flow];
+        let end = &mut connection.ends[SERVER];
+        let who = Who { host: HostId(end.host), flow: FlowId(flow as u32) };
+        let mut cx = Cx { now: self.now, who, rec: &mut *self.observer };
+        connection.read += end.tcp.read(&mut cx);
+        if end.tcp.at_end() {
+            connection.read_all_at.get_or_insert(self.now);
+            end.tcp.close();
+        }
+        self.serve(flow, SERVER);
+    }
+
+    fn run_timer(&mut self, flow: usize, side: usize) {
+        let end = &mut self.flows[flow].ends[side];
+        end.armed = None;
+        let who = Who { host: HostId(end.host), flow: FlowId(flow as u32) };
+        let mut cx = Cx { now: self.now, who, rec: &mut *self.observer };
+        // The entry may be an old one: the deadline has moved on since.
+        end.tcp.handle_timeout(&mut cx);
+        self.serve(flow, side);
+    }
+
+    // Watching and counting.
+
+    #[inline]
+    fn look(&mut self, host: usize, place: TapPlace, outbound: bool, segment: &Segment) {
+        for (number, tap) in self.scenario.taps.iter().enumerate() {
+            if tap.host == host && tap.place == place {
+                self.observer.tap(self.now, number, outbound, segment);
+            }
+        }
+    }
+
+    fn outcome(&self) -> Outcome {
+        let flows: Vec<_> = self
+            .flows
+            .iter()
+            .zip(&self.scenario.flows)
+            .map(|(connection, flow)| self.flow_outcome(connection, flow))
+            .collect();
+        let packets = |c: &Connection| c.ends[CLIENT].tcp.totals().data_packets;
+        Outcome { segments: self.flows.iter().map(packets).sum(), flows, ended: self.now }
+    }
+
+    fn flow_outcome(&self, connection: &Connection, flow: &Flow) -> FlowOutcome {
+        let host = &self.scenario.hosts[flow.from];
+        let sender = &connection.ends[CLIENT].tcp;
+        let totals = sender.totals();
+        FlowOutcome {
+            name: flow.name.clone(),
+            profile: host.profile.name,
+            cc: match host.cc {
+                Algorithm::NewReno => "newreno",
+                Algorithm::Reno => "reno",
+            },
+            bytes: Bytes(connection.read),
+            finished: connection.read_all_at.is_some(),
+            duration: connection.read_all_at.unwrap_or(self.now).since(connection.started),
+            retransmitted_segments: totals.retransmitted_packets,
+            fast_recoveries: totals.fast_recoveries,
+            rtos: totals.timeouts,
+            spurious_recoveries: totals.spurious,
+            max_cwnd: totals.max_cwnd,
+            mss: sender.sender_state().mss,
+            min_rtt: totals.min_rtt,
+        }
+    }
+}
+
+fn config(scenario: &Scenario, index: usize, flow: &Flow, side: Side, host: usize) -> Config {
+    let host = &scenario.hosts[host];
+    let draw = |purpose: &str| {
+        let owner = format!("flow {index} host {}", host.name);
+        Stream::named(scenario.seed, &owner, purpose).next_u32()
+    };
+    Config {
+        profile: host.profile.clone(),
+        algorithm: host.cc,
+        side,
+        flow: FlowId(index as u32),
+        ip: flow.ip,
+        isn: SeqNum(host.isn.unwrap_or_else(|| draw("isn"))),
+        timestamp: host.timestamp.unwrap_or_else(|| draw("timestamp")),
+        clock_phase: host.clock_phase.min(Duration::from_secs(1)),
+        tso: host.offload.tso,
+        nodelay: flow.nodelay,
+    }
+}

@@ -1,0 +1,77 @@
+//! A kernel's clock: coarse ticks for timers, milliseconds for timestamps.
+
+use units::{Duration, Instant};
+
+const NANOS_PER_SECOND: u128 = 1_000_000_000;
+
+/// Ticks and timestamps of one host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct KernelClock {
+    hz: u32,
+    phase: Duration,
+    timestamp_base: u32,
+}
+
+impl KernelClock {
+    /// A clock of `hz` ticks a second that stands `phase` into a tick (and into a millisecond)
+    /// when the run begins, with timestamps counted on from `timestamp_base`.
+    pub(crate) const fn new(hz: u32, phase: Duration, timestamp_base: u32) -> Self {
+        Self { hz, phase, timestamp_base }
+    }
+
+    fn nanos(&self, now: Instant) -> u128 {
+        u128::from(now.as_nanos()) + u128::from(self.phase.as_nanos())
+    }
+
+    /// Ticks counted at `now`.
+    pub(crate) fn tick(&self, now: Instant) -> u64 {
+        (self.nanos(now) * u128::from(self.hz) / NANOS_PER_SECOND) as u64
+    }
+
+    /// When a timer set at `now` to run for `span` fires: at the tick that many ticks ahead, the
+    /// span rounded up to whole ticks, at least one.
+    pub(crate) fn deadline(&self, now: Instant, span: Duration) -> Instant {
+        self.after_ticks(now, self.ticks(span).max(1))
+    }
+
+    /// The instant at which the clock has counted `ticks` more than at `now`.
+    pub(crate) fn after_ticks(&self, now: Instant, ticks: u64) -> Instant {
+        let target = u128::from(self.tick(now) + ticks) * NANOS_PER_SECOND;
+        let nanos = target.div_ceil(u128::from(self.hz)) - u128::from(self.phase.as_nanos());
+        Instant::from_nanos(nanos as u64)
+    }
+
+    /// A span in whole ticks, rounded up.
+    pub(crate) fn ticks(&self, span: Duration) -> u64 {
+        (u128::from(span.as_nanos()) * u128::from(self.hz)).div_ceil(NANOS_PER_SECOND) as u64
+    }
+
+    /// Value of the timestamp clock, which counts milliseconds in both systems.
+    pub(crate) fn timestamp(&self, now: Instant) -> u32 {
+        self.timestamp_base.wrapping_add((self.nanos(now) / 1_000_000) as u32)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn timers_fire_on_ticks() {
+        let clock = KernelClock::new(100, Duration::from_millis(7), 0);
+        let now = Instant::ZERO + Duration::from_millis(1);
+        assert_eq!(clock.tick(now), 0);
+        // 8 ms into a tick of 10 ms: 15 ms are 2 ticks, the second of which ends 12 ms from now.
+        let fires = clock.deadline(now, Duration::from_millis(15));
+        assert_eq!(fires, now + Duration::from_millis(12));
+        assert_eq!(clock.tick(fires), 2);
+    }
+
+    #[test]
+    fn timestamps_count_milliseconds_from_their_base() {
+        let clock = KernelClock::new(1_000, Duration::from_micros(700), u32::MAX);
+        assert_eq!(clock.timestamp(Instant::ZERO), u32::MAX);
+        assert_eq!(clock.timestamp(Instant::ZERO + Duration::from_micros(300)), 0);
+        assert_eq!(clock.timestamp(Instant::ZERO + Duration::from_micros(100_400)), 100);
+    }
+}

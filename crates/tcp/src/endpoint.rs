@@ -1,0 +1,491 @@
+//! One side of a connection: its state and the doors through which the world reaches it.
+
+use cc::{AnyController, Change, Controller, Growth, LinuxReno, NewReno};
+use machine::{Cx, Signal};
+use packet::{Dir, IpVersion, Segment, SynLayout};
+use record::{Cause, Event, Purpose, Recorder, SenderState, Waiting};
+use recovery::{RttEstimator, RttFreeBsd, RttLinux};
+use units::{Bytes, Duration, FlowId, Instant, Offset, SeqNum};
+
+use crate::ack_policy::AckPolicy;
+use crate::clock::KernelClock;
+use crate::profile::{Profile, RtoRule};
+use crate::reassembly::Reassembly;
+use crate::receive_window::ReceiveWindow;
+use crate::send_buffer::SendBuffer;
+use crate::sent::Sent;
+use crate::timers::Timers;
+
+/// Which side opens the connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    /// Sends the SYN.
+    Client,
+    /// Waits for it.
+    Server,
+}
+
+/// Everything that must be said before a connection can begin.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// What the system's TCP does.
+    pub profile: Profile,
+    /// Congestion control.
+    pub algorithm: cc::Algorithm,
+    /// Which side opens.
+    pub side: Side,
+    /// Number of the connection, copied into every segment.
+    pub flow: FlowId,
+    /// Version of the internet protocol.
+    pub ip: IpVersion,
+    /// Initial sequence number.
+    pub isn: SeqNum,
+    /// Value of the timestamp clock when the run begins.
+    pub timestamp: u32,
+    /// How far into its tick the kernel clock stands when the run begins.
+    pub clock_phase: Duration,
+    /// The network card splits bursts.
+    pub tso: bool,
+    /// Nagle's algorithm is off (`TCP_NODELAY`).
+    pub nodelay: bool,
+}
+
+/// States of RFC 9293 section 3.3.2.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// No connection.
+    Closed,
+    /// Waits for a SYN.
+    Listen,
+    /// Has sent a SYN.
+    SynSent,
+    /// Has answered a SYN.
+    SynReceived,
+    /// Open both ways.
+    Established,
+    /// Has closed; the FIN is not acknowledged.
+    FinWait1,
+    /// Has closed; the peer has not.
+    FinWait2,
+    /// Both closed at once; the FIN is not acknowledged.
+    Closing,
+    /// Both have closed; old segments may still come.
+    TimeWait,
+    /// The peer has closed.
+    CloseWait,
+    /// The peer had closed, then this side; the FIN is not acknowledged.
+    LastAck,
+}
+
+/// What a connection has done so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Totals {
+    /// Data packets sent, those sent again included.
+    pub data_packets: u64,
+    /// Data packets sent again.
+    pub retransmitted_packets: u64,
+    /// Fast recoveries entered.
+    pub fast_recoveries: u64,
+    /// Times the retransmission timer fired.
+    pub timeouts: u64,
+    /// Recoveries and timeouts that proved spurious and were undone.
+    pub spurious: u64,
+    /// Largest congestion window.
+    pub max_cwnd: Bytes,
+    /// Least round trip measured, in the granularity of the stack.
+    pub min_rtt: Option<Duration>,
+}
+
+/// One side of a TCP connection.
+#[derive(Debug, Clone)]
+pub struct Endpoint {
+    pub(crate) cfg: Config,
+    pub(crate) clock: KernelClock,
+    pub(crate) state: State,
+    pub(crate) cc: AnyController,
+    pub(crate) rtt: RttEstimator,
+    pub(crate) timers: Timers,
+    pub(crate) signals: u8,
+    pub(crate) totals: Totals,
+    pub(crate) link: Agreed,
+    pub(crate) snd: Send,
+    pub(crate) rcv: Receive,
+}
+
+/// What the handshake settled.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Agreed {
+    /// Payload of a full segment without options (`t_maxseg`).
+    pub(crate) maxseg: u32,
+    /// Payload of a full segment, options deducted.
+    pub(crate) mss: u32,
+    pub(crate) timestamps: bool,
+    pub(crate) sack: bool,
+    /// Shift of the windows the peer announces, if scaling is on.
+    pub(crate) snd_scale: Option<u8>,
+}
+
+/// The sending half.
+#[derive(Debug, Clone)]
+pub(crate) struct Send {
+    pub(crate) una: Offset,
+    pub(crate) nxt: Offset,
+    pub(crate) max: Offset,
+    pub(crate) wnd: u64,
+    pub(crate) max_wnd: u64,
+    /// Sequence and acknowledgment number of the last window update (RFC 9293 3.10.7.4).
+    pub(crate) wl1: Offset,
+    pub(crate) wl2: Offset,
+    pub(crate) buffer: SendBuffer,
+    /// The application has closed: a FIN follows the last byte.
+    pub(crate) fin: bool,
+    pub(crate) sent: Sent,
+    /// Timeouts in a row (`t_rxtshift`).
+    pub(crate) shift: u32,
+    pub(crate) dup_acks: u32,
+    /// One segment from `una` on is to go again, for this reason.
+    pub(crate) again: Option<Cause>,
+    /// Byte being timed and when it left, where timestamps are off.
+    pub(crate) timed: Option<(Offset, Instant)>,
+    /// Timestamp clock at the first timeout: an older echo proves it spurious.
+    pub(crate) timeout_stamp: Option<u32>,
+    /// When anything but a bare ACK last left, and last arrived.
+    pub(crate) last_sent: Instant,
+    pub(crate) last_heard: Instant,
+    /// Linux: `is_cwnd_limited`, `max_packets_out` and the end of the window they stand for.
+    pub(crate) window_limited: bool,
+    pub(crate) max_packets_out: u64,
+    pub(crate) usage_end: Offset,
+    /// The stack has been asked to send; `fresh` until its first pass.
+    pub(crate) due: bool,
+    pub(crate) fresh: bool,
+    /// Nothing was under way when it was asked.
+    pub(crate) idle: bool,
+    /// `nxt` when it was asked.
+    pub(crate) asked_at: Offset,
+    pub(crate) waiting: Waiting,
+}
+
+/// The receiving half.
+#[derive(Debug, Clone)]
+pub(crate) struct Receive {
+    pub(crate) irs: SeqNum,
+    pub(crate) nxt: Offset,
+    /// Right edge of the window last offered.
+    pub(crate) adv: Offset,
+    /// `nxt` as last acknowledged.
+    pub(crate) acked: Offset,
+    pub(crate) window: ReceiveWindow,
+    pub(crate) reassembly: Reassembly,
+    pub(crate) policy: AckPolicy,
+    /// Place of the peer's FIN, once seen.
+    pub(crate) fin: Option<Offset>,
+    /// The last in-order data came with PSH.
+    pub(crate) pushed: bool,
+    pub(crate) ack_now: bool,
+    pub(crate) ts_recent: u32,
+    pub(crate) last_window_zero: bool,
+}
+
+impl Endpoint {
+    /// An endpoint that has not begun: a client opens with [`Endpoint::open`], a server listens.
+    pub fn new(cfg: Config) -> Self {
+        let profile = &cfg.profile;
+        let mss = profile.mtu - cfg.ip.header_len() - 20;
+        let clock = KernelClock::new(profile.hz, cfg.clock_phase, cfg.timestamp);
+        let rtt = match profile.rto {
+            RtoRule::FreeBsd => RttFreeBsd::new(profile.hz).into(),
+            RtoRule::Linux => RttLinux::new(profile.hz).into(),
+        };
+        let cc = match cfg.algorithm {
+            cc::Algorithm::NewReno => NewReno::new(profile.newreno).into(),
+            cc::Algorithm::Reno => LinuxReno::new().into(),
+        };
+        let state = match cfg.side {
+            Side::Client => State::Closed,
+            Side::Server => State::Listen,
+        };
+        let window = ReceiveWindow::new(profile.receive_buffer, profile.window_scaling, mss);
+        Self {
+            clock,
+            state,
+            cc,
+            rtt,
+            timers: Timers::default(),
+            signals: 0,
+            totals: Totals::default(),
+            link: Agreed { maxseg: mss, mss, timestamps: false, sack: false, snd_scale: None },
+            snd: Send::new(&cfg),
+            rcv: Receive::new(window, AckPolicy::new(profile.acks)),
+            cfg,
+        }
+    }
+
+    /// Opens the connection (a client's active open).
+    pub fn open(&mut self) {
+        if self.state == State::Closed {
+            self.state = State::SynSent;
+            self.call_output();
+        }
+    }
+
+    /// Hands over up to `bytes`; returns how many were taken. What was not taken is offered again
+    /// after [`Signal::Writable`].
+    pub fn write<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, bytes: u64) -> u64 {
+        if self.snd.fin || !matches!(self.state, State::Established | State::CloseWait) {
+            return 0;
+        }
+        let taken = self.snd.buffer.write(bytes);
+        if taken > 0 {
+            cx.emit(|| Event::Wrote { bytes: taken as u32 });
+            self.call_output();
+        }
+        taken
+    }
+
+    /// Takes all bytes that lie ready; returns how many.
+    pub fn read<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) -> u64 {
+        let bytes = self.rcv.window.unread();
+        if bytes == 0 {
+            return 0;
+        }
+        if let Some(size) = self.rcv.window.on_read(cx.now, bytes) {
+            cx.emit(|| Event::ReceiveBuffer { size: size as u32 });
+        }
+        let upto = self.payload_offset(self.rcv.nxt);
+        cx.emit(|| Event::Read { bytes: bytes as u32, upto });
+        let unacked = self.rcv.nxt - self.rcv.acked;
+        if unacked > 0 && self.rcv.policy.on_read(self.rcv.pushed, unacked, self.mss()) {
+            self.rcv.ack_now = true;
+        }
+        self.call_output();
+        bytes
+    }
+
+    /// No more bytes follow: a FIN goes out behind the last one.
+    pub fn close(&mut self) {
+        match self.state {
+            State::Established => self.state = State::FinWait1,
+            State::CloseWait => self.state = State::LastAck,
+            State::Closed | State::Listen | State::SynSent => {
+                self.state = State::Closed;
+                self.timers.stop_all();
+                return;
+            }
+            _ => return,
+        }
+        self.snd.fin = true;
+        self.call_output();
+    }
+
+    /// State of the connection.
+    pub const fn state(&self) -> State {
+        self.state
+    }
+
+    /// Has the peer closed, and has all it sent been read?
+    pub fn at_end(&self) -> bool {
+        self.rcv.window.unread() == 0 && self.rcv.fin.is_some_and(|fin| self.rcv.nxt > fin)
+    }
+
+    /// Counters so far.
+    pub const fn totals(&self) -> &Totals {
+        &self.totals
+    }
+
+    /// Payload bytes acknowledged by the peer.
+    pub fn acknowledged(&self) -> Bytes {
+        let end = self.data_end();
+        Bytes(self.snd.una.min(end).0.saturating_sub(1))
+    }
+
+    /// The sender's state as a row.
+    pub fn sender_state(&self) -> SenderState {
+        let control = self.cc.control();
+        SenderState {
+            snd_una: self.payload_offset(self.snd.una),
+            snd_nxt: self.payload_offset(self.snd.nxt),
+            snd_max: self.payload_offset(self.snd.max),
+            cwnd: control.window,
+            ssthresh: control.ssthresh,
+            snd_wnd: Bytes(self.snd.wnd),
+            mss: Bytes(self.mss()),
+            buffered: Bytes(self.snd.buffer.used()),
+            send_buffer: Bytes(self.snd.buffer.capacity()),
+            srtt: self.rtt.srtt(),
+            rto: self.rtt.rto(),
+            in_recovery: self.cc.in_recovery(),
+        }
+    }
+
+    /// Asks the stack to send what it may (a call of tcp_output).
+    pub(crate) fn call_output(&mut self) {
+        self.snd.due = true;
+        self.snd.fresh = true;
+    }
+
+    /// Is a FIN to follow the last byte (`tcp_outflags`)?
+    pub(crate) const fn fin_wanted(&self) -> bool {
+        matches!(self.state, State::FinWait1 | State::Closing | State::LastAck)
+    }
+
+    pub(crate) fn signal(&mut self, signal: Signal) {
+        self.signals |= 1 << signal as u8;
+    }
+
+    pub(crate) const fn dir(&self) -> Dir {
+        match self.cfg.side {
+            Side::Client => Dir::Forward,
+            Side::Server => Dir::Reverse,
+        }
+    }
+
+    pub(crate) const fn layout(&self) -> SynLayout {
+        self.cfg.profile.syn_layout
+    }
+
+    /// Payload of a full segment.
+    pub(crate) fn mss(&self) -> u64 {
+        u64::from(self.link.mss)
+    }
+
+    /// Payload of a full segment without options (`t_maxseg`).
+    pub(crate) fn maxseg(&self) -> u64 {
+        u64::from(self.link.maxseg)
+    }
+
+    pub(crate) fn cwnd(&self) -> u64 {
+        self.cc.control().window.get()
+    }
+
+    /// Behind the last byte the application has handed over.
+    pub(crate) fn data_end(&self) -> Offset {
+        self.snd.una.max(Offset(1)) + self.snd.buffer.used()
+    }
+
+    /// A place in sequence space as an offset of payload.
+    pub(crate) const fn payload_offset(&self, at: Offset) -> Offset {
+        Offset(at.0.saturating_sub(1))
+    }
+
+    /// Sets the retransmission timer anew.
+    pub(crate) fn arm_retransmit(&mut self, now: Instant) {
+        let at = self.clock.deadline(now, self.rtt.rto());
+        self.timers.set(Purpose::Retransmit, at);
+    }
+
+    /// Records what an event did to the window.
+    pub(crate) fn note<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, change: Change, cause: Cause) {
+        let control = self.cc.control();
+        self.totals.max_cwnd = self.totals.max_cwnd.max(control.window);
+        let cause = match change {
+            Change::None => return,
+            Change::Grew(Growth::SlowStart) => Cause::SlowStart,
+            Change::Grew(Growth::Avoidance) => Cause::Avoidance,
+            Change::SlowStartEnded => Cause::SlowStartExit,
+            Change::Undone => Cause::Undone,
+            Change::RecoveryEnded => Cause::Recovered,
+            Change::Shrank | Change::Collapsed | Change::RecoveryBegan => cause,
+        };
+        self.emit_window(cx, cause);
+    }
+
+    pub(crate) fn emit_window<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, cause: Cause) {
+        cx.emit_with(|| {
+            let state = self.sender_state();
+            let cwnd = state.cwnd.get().min(u64::from(u32::MAX)) as u32;
+            let ssthresh = state.ssthresh.map_or(u32::MAX, |bytes| bytes.get() as u32);
+            (Event::Window { cwnd, ssthresh, cause }, state)
+        });
+    }
+}
+
+impl Send {
+    fn new(cfg: &Config) -> Self {
+        Self {
+            una: Offset(0),
+            nxt: Offset(0),
+            max: Offset(0),
+            wnd: 0,
+            max_wnd: 0,
+            wl1: Offset(0),
+            wl2: Offset(0),
+            buffer: SendBuffer::new(cfg.profile.send_buffer),
+            fin: false,
+            sent: Sent::new(),
+            shift: 0,
+            dup_acks: 0,
+            again: None,
+            timed: None,
+            timeout_stamp: None,
+            last_sent: Instant::ZERO,
+            last_heard: Instant::ZERO,
+            window_limited: false,
+            max_packets_out: 0,
+            usage_end: Offset(0),
+            due: false,
+            fresh: false,
+            idle: false,
+            asked_at: Offset(0),
+            waiting: Waiting::Handshake,
+        }
+    }
+}
+
+impl Receive {
+    fn new(window: ReceiveWindow, policy: AckPolicy) -> Self {
+        Self {
+            irs: SeqNum(0),
+            nxt: Offset(0),
+            adv: Offset(0),
+            acked: Offset(0),
+            window,
+            reassembly: Reassembly::default(),
+            policy,
+            fin: None,
+            pushed: false,
+            ack_now: false,
+            ts_recent: 0,
+            last_window_zero: false,
+        }
+    }
+}
+
+impl machine::Endpoint for Endpoint {
+    type Segment = Segment;
+
+    fn handle_segment<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, segment: &Segment) {
+        self.input(cx, segment);
+    }
+
+    fn handle_timeout<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
+        while let Some(purpose) = self.timers.take_due(cx.now) {
+            self.on_timer(cx, purpose);
+        }
+    }
+
+    fn poll_transmit<R: Recorder>(
+        &mut self,
+        cx: &mut Cx<'_, R>,
+        slot: &mut Segment,
+    ) -> Result<(), Waiting> {
+        self.output(cx, slot)
+    }
+
+    fn poll_timeout(&self) -> Option<(Instant, Purpose)> {
+        self.timers.next()
+    }
+
+    fn poll_signal(&mut self) -> Option<Signal> {
+        const ALL: [Signal; 5] = [
+            Signal::Connected,
+            Signal::Writable,
+            Signal::Readable,
+            Signal::Closed,
+            Signal::Aborted,
+        ];
+        let signal = ALL.into_iter().find(|&s| self.signals & (1 << s as u8) != 0)?;
+        self.signals &= !(1 << signal as u8);
+        Some(signal)
+    }
+}

@@ -1,0 +1,149 @@
+//! Opening a connection (RFC 9293 section 3.5, RFC 7323, RFC 2018).
+
+use cc::{Controller, Established};
+use machine::{Cx, Signal};
+use packet::{Flags, Options, Segment, SynOptions, Timestamps};
+use record::{Cause, Event, Purpose, Recorder, SentKind};
+use units::Offset;
+
+use crate::endpoint::{Endpoint, State};
+use crate::receive_window::ReceiveWindow;
+
+impl Endpoint {
+    /// Puts the SYN or SYN-ACK that is due into `slot`.
+    pub(crate) fn send_syn<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, slot: &mut Segment) {
+        let answers = self.state == State::SynReceived;
+        let profile = &self.cfg.profile;
+        let timestamps = if answers { self.link.timestamps } else { profile.timestamps };
+        let sack = if answers { self.link.sack } else { profile.sack };
+        let scale = self.rcv.window.offered_scale();
+        let scale = if answers { scale.filter(|_| self.link.snd_scale.is_some()) } else { scale };
+        let window = self.rcv.window.syn_field();
+        *slot = Segment {
+            flow: self.cfg.flow,
+            dir: self.dir(),
+            ip: self.cfg.ip,
+            flags: if answers { Flags::SYN | Flags::ACK } else { Flags::SYN },
+            seq: self.cfg.isn,
+            ack: self.rcv.nxt.to_seq(self.rcv.irs),
+            window,
+            timestamps: timestamps
+                .then(|| Timestamps { val: self.clock.timestamp(cx.now), ecr: self.rcv.ts_recent }),
+            options: Options::Syn(SynOptions {
+                mss: self.own_mss() as u16,
+                window_scale: scale,
+                sack_permitted: sack,
+                layout: self.layout(),
+            }),
+            ..Segment::default()
+        };
+        if !answers {
+            slot.ack = units::SeqNum(0);
+        }
+        self.snd.nxt = Offset(1);
+        self.snd.max = Offset(1);
+        self.snd.last_sent = cx.now;
+        self.snd.timed = (self.snd.shift == 0).then_some((Offset(0), cx.now));
+        self.rcv.adv = self.rcv.nxt + u64::from(window);
+        self.rcv.acked = self.rcv.nxt;
+        if !self.timers.runs(Purpose::Retransmit) {
+            self.arm_retransmit(cx.now);
+        }
+        cx.emit(|| Event::Sent { at: Offset(0), len: 0, kind: SentKind::Control });
+    }
+
+    /// Payload of our largest segment without options.
+    fn own_mss(&self) -> u32 {
+        self.cfg.profile.mtu - self.cfg.ip.header_len() - 20
+    }
+
+    /// A SYN came to a listener.
+    pub(crate) fn on_syn<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, segment: &Segment) {
+        self.take_syn(segment);
+        // With timestamps agreed Linux offers whole segments of what is left for payload.
+        let deduct = if self.link.timestamps { 12 } else { 0 };
+        let profile = &self.cfg.profile;
+        self.rcv.window = ReceiveWindow::new(
+            profile.receive_buffer,
+            profile.window_scaling,
+            self.own_mss() - deduct,
+        );
+        self.state = State::SynReceived;
+        self.snd.last_heard = cx.now;
+        self.call_output();
+    }
+
+    /// A SYN-ACK answers our SYN.
+    pub(crate) fn on_syn_ack<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, segment: &Segment) {
+        self.take_syn(segment);
+        self.take_rtt(cx, segment, Offset(1));
+        self.snd.una = Offset(1);
+        self.snd.wnd = u64::from(segment.window);
+        self.snd.max_wnd = self.snd.wnd;
+        self.snd.wl2 = Offset(1);
+        self.rcv.ack_now = true;
+        self.establish(cx);
+    }
+
+    /// The ACK of our SYN-ACK; its window is scaled.
+    pub(crate) fn on_handshake_ack<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, segment: &Segment) {
+        self.take_rtt(cx, segment, Offset(1));
+        self.snd.una = Offset(1);
+        self.snd.wnd = self.scaled_window(segment);
+        self.snd.max_wnd = self.snd.wnd;
+        self.snd.wl1 = Offset(1);
+        self.snd.wl2 = Offset(1);
+        self.establish(cx);
+    }
+
+    /// Window of a segment that is no SYN, in bytes.
+    pub(crate) fn scaled_window(&self, segment: &Segment) -> u64 {
+        u64::from(segment.window) << self.link.snd_scale.unwrap_or(0)
+    }
+
+    /// Takes what a SYN says: where its stream begins and which options both sides have.
+    fn take_syn(&mut self, segment: &Segment) {
+        let theirs = segment.syn_options().copied().unwrap_or_default();
+        let profile = &self.cfg.profile;
+        self.rcv.irs = segment.seq;
+        self.rcv.nxt = Offset(1);
+        self.rcv.acked = Offset(1);
+        // RFC 9293 section 3.7.1: 536 where the peer says nothing.
+        let their_mss = if theirs.mss == 0 { 536 } else { u32::from(theirs.mss) };
+        self.link.maxseg = self.own_mss().min(their_mss);
+        self.link.timestamps = profile.timestamps && segment.timestamps.is_some();
+        let deduct = if self.link.timestamps { 12 } else { 0 };
+        self.link.mss = self.link.maxseg - deduct;
+        self.link.sack = profile.sack && theirs.sack_permitted;
+        self.link.snd_scale =
+            theirs.window_scale.filter(|_| profile.window_scaling).map(|scale| scale.min(14));
+        self.rcv.ts_recent = segment.timestamps.map_or(0, |stamps| stamps.val);
+    }
+
+    fn establish<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
+        self.state = State::Established;
+        self.snd.last_heard = cx.now;
+        self.timers.stop(Purpose::Retransmit);
+        let syn_retransmitted = self.snd.shift > 0;
+        self.snd.shift = 0;
+        self.snd.usage_end = self.snd.nxt;
+        self.snd.sent.set_mss(self.link.mss);
+        let change = self.cc.on_established(&Established {
+            una: Offset(1),
+            mss: self.link.mss,
+            maxseg: self.link.maxseg,
+            snd_scale: self.link.snd_scale.unwrap_or(0),
+            syn_retransmitted,
+            ssthresh: None,
+        });
+        self.note(cx, change, Cause::Start);
+        let packets = self.cwnd() / self.mss();
+        self.snd.buffer.on_established(self.link.maxseg, packets);
+        let scaling = self.link.snd_scale.is_some();
+        self.rcv.window.on_established(cx.now, scaling, self.link.maxseg, self.link.mss);
+        cx.emit(|| Event::Connected);
+        self.emit_window(cx, Cause::Start);
+        self.signal(Signal::Connected);
+        self.call_output();
+    }
+}

@@ -1,0 +1,370 @@
+//! The adjustable values of a profile, under the names users know.
+
+use units::{Bytes, Duration};
+
+use crate::profile::{AckRule, BurstRule, Family, Profile, ReceiveBufferRule, SendBufferRule};
+
+/// What a knob is measured in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A whole number without a unit.
+    Count,
+    /// On or off.
+    Switch,
+    /// A size: `"32KiB"`.
+    Size,
+    /// A span of time: `"40ms"`.
+    Time,
+    /// Three sizes: least, first, largest.
+    Sizes,
+}
+
+/// A value of a knob.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Value {
+    /// See [`Kind::Count`].
+    Count(u64),
+    /// See [`Kind::Switch`].
+    Switch(bool),
+    /// See [`Kind::Size`].
+    Size(Bytes),
+    /// See [`Kind::Time`].
+    Time(Duration),
+    /// See [`Kind::Sizes`].
+    Sizes([Bytes; 3]),
+}
+
+/// Where a knob of a given kind lives in a profile.
+#[derive(Clone, Copy)]
+enum Slot {
+    Count {
+        at: fn(&mut Profile) -> Option<&mut u32>,
+        least: u64,
+        most: u64,
+    },
+    Switch {
+        at: fn(&mut Profile) -> Option<&mut bool>,
+    },
+    Size {
+        at: fn(&mut Profile) -> Option<&mut Bytes>,
+        least: u64,
+        most: u64,
+    },
+    Time {
+        at: fn(&mut Profile) -> Option<&mut Duration>,
+        least: Duration,
+        most: Duration,
+    },
+    Sizes {
+        at: fn(&mut Profile) -> Option<&mut [Bytes; 3]>,
+    },
+    /// One sysctl for two options.
+    Rfc1323,
+}
+
+/// An adjustable value of a profile.
+#[derive(Clone, Copy)]
+pub struct Knob {
+    /// Name as the system spells it.
+    pub name: &'static str,
+    /// What it does, one line.
+    pub help: &'static str,
+    family: Family,
+    slot: Slot,
+}
+
+/// Why a knob was not set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum KnobError {
+    /// The profile has no knob of that name.
+    Unknown,
+    /// The value is of another kind.
+    Kind {
+        /// What the knob is measured in.
+        expected: Kind,
+    },
+    /// The value lies outside what the system takes.
+    Range {
+        /// Least and largest value in words, with units.
+        allowed: String,
+    },
+}
+
+const MAX_BUFFER: u64 = 1 << 31;
+
+macro_rules! field {
+    ($rule:ident, $family:ident, $field:ident) => {
+        |p| match &mut p.$rule {
+            rule!($rule, $family, $field) => Some($field),
+            _ => None,
+        }
+    };
+}
+
+macro_rules! rule {
+    (acks, $family:ident, $field:ident) => {
+        AckRule::$family { $field, .. }
+    };
+    (send_buffer, $family:ident, $field:ident) => {
+        SendBufferRule::$family { $field, .. }
+    };
+    (receive_buffer, $family:ident, $field:ident) => {
+        ReceiveBufferRule::$family { $field, .. }
+    };
+    (burst, $family:ident, $field:ident) => {
+        BurstRule::$family { $field, .. }
+    };
+}
+
+const fn freebsd(name: &'static str, slot: Slot, help: &'static str) -> Knob {
+    Knob { name, help, family: Family::FreeBsd, slot }
+}
+
+const fn linux(name: &'static str, slot: Slot, help: &'static str) -> Knob {
+    Knob { name, help, family: Family::Linux, slot }
+}
+
+const HZ: Slot = Slot::Count { at: |p| Some(&mut p.hz), least: 10, most: 1_000_000 };
+const TIMESTAMPS: Slot = Slot::Switch { at: |p| Some(&mut p.timestamps) };
+const SACK: Slot = Slot::Switch { at: |p| Some(&mut p.sack) };
+const SCALING: Slot = Slot::Switch { at: |p| Some(&mut p.window_scaling) };
+const AFTER_IDLE: Slot = Slot::Switch { at: |p| Some(&mut p.after_idle) };
+
+const fn buffer(at: fn(&mut Profile) -> Option<&mut Bytes>) -> Slot {
+    Slot::Size { at, least: 2_048, most: MAX_BUFFER }
+}
+
+const fn span(at: fn(&mut Profile) -> Option<&mut Duration>, most: Duration) -> Slot {
+    Slot::Time { at, least: Duration::from_millis(1), most }
+}
+
+/// All knobs, by family, in the order they are listed to users.
+pub const KNOBS: &[Knob] = &[
+    freebsd(
+        "net.inet.tcp.abc_l_var",
+        Slot::Count { at: |p| Some(&mut p.newreno.abc_l_var), least: 1, most: 65_535 },
+        "segments one ACK may add to the window in slow start (RFC 3465's L)",
+    ),
+    freebsd(
+        "net.inet.tcp.rfc3465",
+        Slot::Switch { at: |p| Some(&mut p.newreno.rfc3465) },
+        "grow the window by bytes acknowledged, not by ACKs",
+    ),
+    freebsd(
+        "net.inet.tcp.cc.newreno.beta",
+        Slot::Count { at: |p| Some(&mut p.newreno.beta), least: 1, most: 100 },
+        "percent of the window kept after a loss",
+    ),
+    freebsd(
+        "net.inet.tcp.initcwnd_segments",
+        Slot::Count { at: |p| Some(&mut p.newreno.initcwnd_segments), least: 1, most: 1_000 },
+        "segments of the initial window",
+    ),
+    freebsd(
+        "net.inet.tcp.sendspace",
+        buffer(field!(send_buffer, FreeBsd, space)),
+        "size of the send buffer at the start",
+    ),
+    freebsd(
+        "net.inet.tcp.sendbuf_auto",
+        Slot::Switch { at: field!(send_buffer, FreeBsd, auto) },
+        "enlarge the send buffer as needed",
+    ),
+    freebsd(
+        "net.inet.tcp.sendbuf_inc",
+        buffer(field!(send_buffer, FreeBsd, inc)),
+        "step by which the send buffer grows",
+    ),
+    freebsd(
+        "net.inet.tcp.sendbuf_max",
+        buffer(field!(send_buffer, FreeBsd, max)),
+        "largest size of the send buffer",
+    ),
+    freebsd(
+        "net.inet.tcp.recvspace",
+        buffer(field!(receive_buffer, FreeBsd, space)),
+        "size of the receive buffer at the start",
+    ),
+    freebsd(
+        "net.inet.tcp.recvbuf_auto",
+        Slot::Switch { at: field!(receive_buffer, FreeBsd, auto) },
+        "enlarge the receive buffer as needed",
+    ),
+    freebsd(
+        "net.inet.tcp.recvbuf_max",
+        buffer(field!(receive_buffer, FreeBsd, max)),
+        "largest size of the receive buffer",
+    ),
+    freebsd(
+        "kern.ipc.maxsockbuf",
+        buffer(field!(receive_buffer, FreeBsd, maxsockbuf)),
+        "largest size of any socket buffer; decides the window scale",
+    ),
+    freebsd(
+        "net.inet.tcp.delayed_ack",
+        Slot::Switch { at: field!(acks, FreeBsd, delayed) },
+        "delay the ACK of every first segment",
+    ),
+    freebsd(
+        "net.inet.tcp.delacktime",
+        span(field!(acks, FreeBsd, timeout), Duration::from_secs(1)),
+        "longest delay of an ACK",
+    ),
+    freebsd(
+        "net.inet.tcp.rfc1323",
+        Slot::Rfc1323,
+        "0 neither, 1 window scaling and timestamps, 2 only scaling, 3 only timestamps",
+    ),
+    freebsd("net.inet.tcp.sack.enable", SACK, "offer SACK (RFC 2018)"),
+    freebsd("kern.hz", HZ, "ticks of the kernel clock per second"),
+    linux("net.ipv4.tcp_rmem", SIZES_RMEM, "receive buffer: least, first, largest"),
+    linux("net.ipv4.tcp_wmem", SIZES_WMEM, "send buffer: least, first, largest"),
+    linux(
+        "net.core.rmem_max",
+        buffer(field!(receive_buffer, Linux, rmem_max)),
+        "largest receive buffer an application may ask for",
+    ),
+    linux(
+        "net.ipv4.tcp_moderate_rcvbuf",
+        Slot::Switch { at: field!(receive_buffer, Linux, auto) },
+        "enlarge the receive buffer as needed",
+    ),
+    linux(
+        "net.ipv4.tcp_min_tso_segs",
+        Slot::Count { at: field!(burst, Linux, min_segments), least: 1, most: 45 },
+        "least segments of a burst",
+    ),
+    linux(
+        "net.ipv4.tcp_tso_rtt_log",
+        Slot::Count { at: field!(burst, Linux, rtt_log), least: 0, most: 31 },
+        "how fast the burst allowance of short round trips falls",
+    ),
+    linux(
+        "ip-route.quickack",
+        Slot::Switch { at: field!(acks, Linux, always_quick) },
+        "never delay an ACK (`ip route ... quickack 1`)",
+    ),
+    linux("net.ipv4.tcp_timestamps", TIMESTAMPS, "offer timestamps (RFC 7323)"),
+    linux("net.ipv4.tcp_window_scaling", SCALING, "offer window scaling (RFC 7323)"),
+    linux("net.ipv4.tcp_sack", SACK, "offer SACK (RFC 2018)"),
+    linux("net.ipv4.tcp_slow_start_after_idle", AFTER_IDLE, "shrink the window after an idle time"),
+    linux("CONFIG_HZ", HZ, "ticks of the kernel clock per second"),
+];
+
+const SIZES_RMEM: Slot = Slot::Sizes { at: field!(receive_buffer, Linux, rmem) };
+const SIZES_WMEM: Slot = Slot::Sizes { at: field!(send_buffer, Linux, wmem) };
+
+impl Knob {
+    /// What the knob is measured in.
+    pub fn kind(&self) -> Kind {
+        match self.slot {
+            Slot::Count { .. } | Slot::Rfc1323 => Kind::Count,
+            Slot::Switch { .. } => Kind::Switch,
+            Slot::Size { .. } => Kind::Size,
+            Slot::Time { .. } => Kind::Time,
+            Slot::Sizes { .. } => Kind::Sizes,
+        }
+    }
+
+    /// Sets the knob.
+    ///
+    /// # Errors
+    /// [`KnobError::Kind`] or [`KnobError::Range`]; the profile is then unchanged.
+    pub fn set(&self, profile: &mut Profile, value: Value) -> Result<(), KnobError> {
+        match (self.slot, value) {
+            (Slot::Count { at, least, most }, Value::Count(n)) => {
+                if !(least..=most).contains(&n) {
+                    return Err(out_of_range(least, most));
+                }
+                put(at(profile), n as u32)
+            }
+            (Slot::Switch { at }, Value::Switch(on)) => put(at(profile), on),
+            (Slot::Size { at, least, most }, Value::Size(size)) => {
+                if !(least..=most).contains(&size.get()) {
+                    return Err(out_of_range(Bytes(least), Bytes(most)));
+                }
+                put(at(profile), size)
+            }
+            (Slot::Time { at, least, most }, Value::Time(span)) => {
+                if !(least..=most).contains(&span) {
+                    return Err(out_of_range(least, most));
+                }
+                put(at(profile), span)
+            }
+            (Slot::Sizes { at }, Value::Sizes(sizes)) => {
+                let [least, first, most] = sizes;
+                if least.get() < 1 || first < least || most < first || most.get() > MAX_BUFFER {
+                    let allowed = format!("rising sizes from 1 B to {}", Bytes(MAX_BUFFER));
+                    return Err(KnobError::Range { allowed });
+                }
+                put(at(profile), sizes)
+            }
+            (Slot::Rfc1323, Value::Count(n @ 0..=3)) => {
+                profile.window_scaling = matches!(n, 1 | 2);
+                profile.timestamps = matches!(n, 1 | 3);
+                Ok(())
+            }
+            (Slot::Rfc1323, Value::Count(_)) => Err(out_of_range(0, 3)),
+            _ => Err(KnobError::Kind { expected: self.kind() }),
+        }
+    }
+}
+
+fn put<T>(slot: Option<&mut T>, value: T) -> Result<(), KnobError> {
+    // Absent only if a profile of one family held a rule of the other.
+    *slot.ok_or(KnobError::Unknown)? = value;
+    Ok(())
+}
+
+fn out_of_range(least: impl core::fmt::Display, most: impl core::fmt::Display) -> KnobError {
+    KnobError::Range { allowed: format!("{least} to {most}") }
+}
+
+/// The knobs of a profile.
+pub fn of(profile: &Profile) -> impl Iterator<Item = &'static Knob> {
+    let family = profile.family;
+    KNOBS.iter().filter(move |knob| knob.family == family)
+}
+
+/// The knob of that name, if the profile has it.
+pub fn find(profile: &Profile, name: &str) -> Option<&'static Knob> {
+    of(profile).find(|knob| knob.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::NAMES;
+
+    #[test]
+    fn every_knob_of_every_profile_can_be_set() {
+        for name in NAMES {
+            let original = Profile::named(name).unwrap();
+            for knob in of(&original) {
+                let value = match knob.kind() {
+                    Kind::Count if knob.name.ends_with("rfc1323") => Value::Count(2),
+                    Kind::Count => Value::Count(31),
+                    Kind::Switch if knob.name.ends_with("quickack") => Value::Switch(true),
+                    Kind::Switch => Value::Switch(false),
+                    Kind::Size => Value::Size(Bytes(99_999)),
+                    Kind::Time => Value::Time(Duration::from_millis(77)),
+                    Kind::Sizes => Value::Sizes([Bytes(1), Bytes(2), Bytes(3)]),
+                };
+                let mut changed = original.clone();
+                knob.set(&mut changed, value).unwrap_or_else(|e| panic!("{}: {e:?}", knob.name));
+                assert_ne!(changed, original, "{} changes nothing in {name}", knob.name);
+            }
+        }
+    }
+
+    #[test]
+    fn wrong_kinds_and_absurd_values_are_refused() {
+        let mut profile = Profile::named("freebsd-13.2").unwrap();
+        let knob = find(&profile, "net.inet.tcp.abc_l_var").unwrap();
+        let kind = knob.set(&mut profile, Value::Switch(true));
+        assert_eq!(kind, Err(KnobError::Kind { expected: Kind::Count }));
+        let range = knob.set(&mut profile, Value::Count(0));
+        assert_eq!(range, Err(KnobError::Range { allowed: "1 to 65535".into() }));
+        assert!(find(&profile, "net.ipv4.tcp_rmem").is_none());
+    }
+}

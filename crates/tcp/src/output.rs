@@ -1,0 +1,223 @@
+//! What is sent next, and why nothing more is.
+//!
+//! [`Endpoint::output`] is one pass of the kernel's output routine; a pass that wants another
+//! leaves itself due. What new data may go is each system's own matter: `freebsd`, `linux`.
+
+mod freebsd;
+mod linux;
+
+use cc::{Controller, Idle};
+use machine::Cx;
+use packet::{Flags, Options, Segment, Timestamps};
+use record::{Cause, Event, Purpose, Recorder, SentKind, Waiting};
+use units::Offset;
+
+use crate::acks::idle_for;
+use crate::endpoint::{Endpoint, State};
+use crate::profile::BurstRule;
+
+/// What a pass decided to send.
+#[derive(Debug, Clone, Copy)]
+struct Plan {
+    at: Offset,
+    len: u64,
+    fin: bool,
+    push: bool,
+    kind: SentKind,
+    /// Another pass follows.
+    more: bool,
+}
+
+impl Endpoint {
+    pub(crate) fn output<R: Recorder>(
+        &mut self,
+        cx: &mut Cx<'_, R>,
+        slot: &mut Segment,
+    ) -> Result<(), Waiting> {
+        if !self.snd.due {
+            return Err(self.snd.waiting);
+        }
+        match self.state {
+            State::SynSent | State::SynReceived => {
+                self.snd.due = false;
+                self.snd.waiting = Waiting::Handshake;
+                self.send_syn(cx, slot);
+                return Ok(());
+            }
+            State::Closed | State::Listen => {
+                self.snd.due = false;
+                return Err(Waiting::Done);
+            }
+            _ => {}
+        }
+        if core::mem::take(&mut self.snd.fresh) {
+            self.begin_output(cx);
+        }
+        let planned = match self.snd.again.take() {
+            Some(cause) => Ok(self.plan_again(cause)),
+            None => match self.cfg.profile.burst {
+                BurstRule::FreeBsd { max } => self.plan_freebsd(cx, max),
+                BurstRule::Linux { min_segments, rtt_log } => {
+                    self.plan_linux(min_segments, rtt_log)
+                }
+            },
+        };
+        match planned {
+            Ok(plan) => {
+                self.snd.due = plan.more;
+                self.build(cx, &plan, slot);
+                Ok(())
+            }
+            Err(why) => {
+                self.snd.due = false;
+                if why != self.snd.waiting {
+                    cx.emit(|| Event::Waiting(why));
+                }
+                self.snd.waiting = why;
+                if self.rcv.ack_now || self.window_update_due() {
+                    self.build(cx, &self.bare_ack(), slot);
+                    return Ok(());
+                }
+                Err(why)
+            }
+        }
+    }
+
+    /// First pass after a call: is the connection idle, and has it been so for long?
+    fn begin_output<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
+        self.snd.idle = self.snd.max == self.snd.una;
+        self.snd.asked_at = self.snd.nxt;
+        let waits = self.data_end() > self.snd.nxt;
+        let rto = self.rtt.rto();
+        let idle = idle_for(self, cx.now);
+        if self.snd.idle && waits && self.cfg.profile.after_idle && idle >= rto {
+            let change = self.cc.on_idle(&Idle { idle, rto });
+            self.note(cx, change, Cause::Idle);
+        }
+    }
+
+    /// One segment from `snd_una` on, whatever the windows say.
+    fn plan_again(&self, cause: Cause) -> Plan {
+        let sent_end = self.snd.max.min(self.data_end());
+        let len = self.mss().min(sent_end.since(self.snd.una).get());
+        Plan {
+            at: self.snd.una,
+            len,
+            fin: len == 0 && self.fin_wanted(),
+            push: false,
+            kind: SentKind::Again(cause),
+            more: true,
+        }
+    }
+
+    fn bare_ack(&self) -> Plan {
+        // A probe for attention carries the number of the next new byte (FreeBSD uses snd_max).
+        Plan { at: self.snd.max, len: 0, fin: false, push: false, kind: SentKind::Ack, more: false }
+    }
+
+    /// Is there enough more room to tell the peer of (RFC 9293 section 3.8.6.2.2; tcp_output of
+    /// FreeBSD, tcp_cleanup_rbuf of Linux)? Only asked when nothing else is sent.
+    fn window_update_due(&self) -> bool {
+        if self.rcv.fin.is_some() || self.timers.runs(Purpose::DelayedAck) {
+            return false;
+        }
+        let promised = self.rcv.adv.since(self.rcv.nxt).get();
+        let window = self.rcv.window.window(promised, self.rcv.reassembly.bytes());
+        let grown = window.saturating_sub(promised);
+        let size = self.rcv.window.size();
+        match self.cfg.profile.burst {
+            BurstRule::FreeBsd { .. } => {
+                let worth = grown >= 2 * self.maxseg()
+                    && (grown >= size / 4 || window <= size / 8 || size <= 8 * self.maxseg());
+                self.rcv.window.field(window) > self.rcv.window.field(promised)
+                    && (worth || 2 * grown >= size)
+            }
+            BurstRule::Linux { .. } => window > 0 && promised == 0 || window >= 2 * promised.max(1),
+        }
+    }
+
+    /// Makes the segment and notes that it left.
+    fn build<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, plan: &Plan, slot: &mut Segment) {
+        let promised = self.rcv.adv.since(self.rcv.nxt).get();
+        let window = self.rcv.window.window(promised, self.rcv.reassembly.bytes());
+        let field = self.rcv.window.field(window);
+        let mut flags = Flags::ACK;
+        if plan.push {
+            flags |= Flags::PSH;
+        }
+        if plan.fin {
+            flags |= Flags::FIN;
+        }
+        let most_blocks = if self.link.timestamps { 3 } else { 4 };
+        let sack = self.link.sack && !self.rcv.reassembly.is_empty();
+        *slot = Segment {
+            flow: self.cfg.flow,
+            dir: self.dir(),
+            ip: self.cfg.ip,
+            ecn: 0,
+            flags,
+            seq: plan.at.to_seq(self.cfg.isn),
+            ack: self.rcv.nxt.to_seq(self.rcv.irs),
+            payload: plan.len as u32,
+            window: field,
+            gso_size: if plan.len > self.mss() { self.link.mss as u16 } else { 0 },
+            nsegs: 0,
+            timestamps: self
+                .link
+                .timestamps
+                .then(|| Timestamps { val: self.clock.timestamp(cx.now), ecr: self.rcv.ts_recent }),
+            options: if sack {
+                Options::Sack(self.rcv.reassembly.sack_blocks(self.rcv.irs, most_blocks))
+            } else {
+                Options::default()
+            },
+        };
+        self.rcv.adv =
+            self.rcv.adv.max(self.rcv.nxt + (u64::from(field) << self.rcv.window.scale()));
+        self.rcv.acked = self.rcv.nxt;
+        self.rcv.ack_now = false;
+        self.rcv.last_window_zero = field == 0;
+        self.timers.stop(Purpose::DelayedAck);
+        self.rcv.policy.on_ack_sent();
+        if plan.len > 0 || plan.fin {
+            self.note_sent(cx, plan);
+        }
+        cx.emit_with(|| {
+            let at = self.payload_offset(plan.at);
+            let event = Event::Sent { at, len: plan.len as u32, kind: plan.kind };
+            (event, self.sender_state())
+        });
+    }
+
+    /// Bytes or a FIN left: moves the places, starts the timers, counts.
+    fn note_sent<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, plan: &Plan) {
+        let end = plan.at + plan.len + u64::from(plan.fin);
+        let packets = plan.len.div_ceil(self.mss()).max(1);
+        if plan.len > 0 {
+            self.totals.data_packets += packets;
+        }
+        let again = plan.at < self.snd.max;
+        if again {
+            self.totals.retransmitted_packets += packets;
+            self.snd.sent.again(plan.at, end.min(self.snd.max));
+        }
+        if end > self.snd.max {
+            self.snd.sent.push(plan.at.max(self.snd.max), end, cx.now);
+        }
+        // A segment sent out of turn does not move snd_nxt, unless it is all there is.
+        let out_of_turn =
+            matches!(plan.kind, SentKind::Again(Cause::FastRetransmit | Cause::PartialAck));
+        if !out_of_turn {
+            self.snd.nxt = end;
+        }
+        self.snd.max = self.snd.max.max(end);
+        self.snd.nxt = self.snd.nxt.max(self.snd.una).min(self.snd.max);
+        self.snd.last_sent = cx.now;
+        if !again && self.snd.timed.is_none() {
+            self.snd.timed = Some((plan.at, cx.now));
+        }
+        if !self.timers.runs(Purpose::Retransmit) {
+            self.arm_retransmit(cx.now);
+        }
+    }
+}

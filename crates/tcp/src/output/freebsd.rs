@@ -1,0 +1,99 @@
+//! tcp_output of FreeBSD (tcp_output.c, releng/13 to main of 2024): what one pass sends.
+
+use machine::Cx;
+use record::{Cause, Event, Recorder, SentKind, Waiting};
+use units::Bytes;
+
+use super::Plan;
+use crate::endpoint::Endpoint;
+
+impl Endpoint {
+    /// One pass: the length the windows give, whole segments unless the send buffer is emptied,
+    /// and the sender's side of silly-window avoidance.
+    pub(super) fn plan_freebsd<R: Recorder>(
+        &mut self,
+        cx: &mut Cx<'_, R>,
+        burst_max: Bytes,
+    ) -> Result<Plan, Waiting> {
+        let maxseg = self.maxseg();
+        let mss = self.mss();
+        let off = self.snd.nxt - self.snd.una;
+        let avail = self.snd.buffer.used();
+        let cwnd = self.cwnd();
+        let sendwin = self.snd.wnd.min(cwnd);
+        let mut len = avail.min(sendwin).saturating_sub(off);
+        let unsent = avail.saturating_sub(off);
+
+        if let Some(size) = self.snd.buffer.autoscale(self.snd.wnd, sendwin, unsent) {
+            cx.emit(|| Event::SendBuffer { size: size as u32 });
+        }
+
+        // Everything goes, and then the FIN, once.
+        let fin_next = self.fin_wanted() && off + len >= avail;
+        let fin_unsent = self.snd.max <= self.data_end() || self.snd.nxt == self.snd.una;
+        let resending = self.snd.nxt < self.snd.max;
+        if len == 0 {
+            if fin_next && fin_unsent && off <= avail {
+                let kind =
+                    if resending { SentKind::Again(Cause::Timeout) } else { SentKind::Control };
+                return Ok(Plan {
+                    at: self.snd.nxt,
+                    len: 0,
+                    fin: true,
+                    push: false,
+                    kind,
+                    more: false,
+                });
+            }
+            return Err(self.why_nothing(unsent, cwnd));
+        }
+        let goes = len >= maxseg
+            || ((self.snd.idle || self.cfg.nodelay) && len + off >= avail)
+            || (self.snd.max_wnd > 0 && len >= self.snd.max_wnd / 2)
+            || resending;
+        if !goes {
+            let limited = if len + off < avail {
+                self.why_nothing(unsent, cwnd)
+            } else {
+                Waiting::SmallSegment
+            };
+            return Err(limited);
+        }
+        let mut more = false;
+        let mut fin = fin_next;
+        // t_maxseg counts the option bytes, which are the difference to mss.
+        if len > mss {
+            fin = false;
+            let headers = u64::from(self.cfg.ip.header_len()) + 20 + (maxseg - mss);
+            if self.cfg.tso && len > maxseg && self.rcv.reassembly.is_empty() {
+                let most = burst_max.get().saturating_sub(headers).max(mss);
+                if len > most {
+                    len = most;
+                    more = true;
+                }
+                // The last segment may be short only if it empties the send buffer.
+                if off + len < avail && !len.is_multiple_of(mss) {
+                    len -= len % mss;
+                    more = true;
+                }
+                more |= self.fin_wanted();
+            } else {
+                len = mss;
+                more = true;
+            }
+        }
+        let kind = if resending { SentKind::Again(Cause::Timeout) } else { SentKind::New };
+        Ok(Plan { at: self.snd.nxt, len, fin, push: off + len == avail, kind, more })
+    }
+
+    /// Which of the limits holds the next byte back.
+    pub(super) fn why_nothing(&self, unsent: u64, cwnd: u64) -> Waiting {
+        if unsent == 0 {
+            if self.snd.fin { Waiting::Done } else { Waiting::Application }
+        } else if cwnd <= self.snd.wnd {
+            Waiting::CongestionWindow
+        } else {
+            Waiting::PeerWindow
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! tcp_write_xmit of Linux (tcp_output.c, 6.18): what one pass sends.
+//!
+//! The congestion window counts packets; a burst holds what the pacing rate sends in about a
+//! millisecond (tcp_tso_autosize). Deferral of bursts (tcp_tso_should_defer) is not modelled.
+
+use cc::Controller;
+use record::{Cause, SentKind, Waiting};
+use units::Bytes;
+
+use super::Plan;
+use crate::endpoint::Endpoint;
+
+/// Packets of a burst at most: what fits 64 KiB.
+const MOST_SEGMENTS: u64 = 45;
+
+impl Endpoint {
+    /// One pass: a burst within the congestion window, the peer's window and Nagle's rule.
+    pub(super) fn plan_linux(&mut self, min_segments: u32, rtt_log: u32) -> Result<Plan, Waiting> {
+        let mss = self.mss();
+        let end = self.data_end();
+        let resending = self.snd.nxt < self.snd.max.min(end);
+        let until = if resending { self.snd.max.min(end) } else { end };
+        let unsent = until.since(self.snd.nxt).get();
+        let cwnd = self.cwnd() / mss;
+        let in_flight = if resending {
+            (self.snd.nxt - self.snd.una).div_ceil(mss)
+        } else {
+            self.snd.sent.packets()
+        };
+        let quota = cwnd.saturating_sub(in_flight);
+        let window_end = self.snd.una + self.snd.wnd;
+        let fin_due = self.fin_wanted() && unsent == 0 && self.snd.nxt == end;
+        if fin_due {
+            return Ok(Plan {
+                at: end,
+                len: 0,
+                fin: true,
+                push: false,
+                kind: if self.snd.max > end {
+                    SentKind::Again(Cause::Timeout)
+                } else {
+                    SentKind::Control
+                },
+                more: false,
+            });
+        }
+        let outcome = if unsent == 0 {
+            Err(if self.snd.fin { Waiting::Done } else { Waiting::Application })
+        } else if quota == 0 {
+            Err(Waiting::CongestionWindow)
+        } else {
+            let segments = self.burst_segments(min_segments, rtt_log).min(quota);
+            let room = window_end.since(self.snd.nxt).get();
+            self.whole_segments(unsent, segments * mss, room)
+        };
+        let len = outcome.inspect_err(|_| self.validate_window(in_flight >= cwnd))?;
+        let last = self.snd.nxt + len == end;
+        Ok(Plan {
+            at: self.snd.nxt,
+            len,
+            fin: last && self.fin_wanted(),
+            push: last || len > mss,
+            kind: if resending { SentKind::Again(Cause::Timeout) } else { SentKind::New },
+            more: true,
+        })
+    }
+
+    /// The length of one burst: whole segments, or all that is left if Nagle and the peer's
+    /// window allow it.
+    fn whole_segments(&self, unsent: u64, most: u64, room: u64) -> Result<u64, Waiting> {
+        let mss = self.mss();
+        let most = most.min(if self.cfg.tso { u64::MAX } else { mss });
+        if room < unsent.min(mss) {
+            return Err(Waiting::PeerWindow);
+        }
+        let len = unsent.min(most).min(room);
+        let whole = len / mss * mss;
+        if len == unsent && (len == whole || self.partial_may_go()) {
+            return Ok(len);
+        }
+        if whole > 0 {
+            return Ok(whole);
+        }
+        Err(Waiting::SmallSegment)
+    }
+
+    /// tcp_nagle_check: a partial segment waits while anything is under way.
+    fn partial_may_go(&self) -> bool {
+        self.cfg.nodelay || self.snd.fin || self.snd.sent.packets() == 0
+    }
+
+    /// tcp_tso_autosize, with the rate that tcp_update_pacing_rate keeps.
+    fn burst_segments(&self, min_segments: u32, rtt_log: u32) -> u64 {
+        if !self.cfg.tso {
+            return 1;
+        }
+        let least = u64::from(min_segments);
+        let Some(srtt) = self.rtt.srtt() else { return least };
+        let mss = self.mss();
+        let cwnd = self.cwnd() / mss;
+        let ssthresh = self.cc.control().ssthresh.map_or(u64::MAX, Bytes::get) / mss;
+        let percent = if cwnd < ssthresh / 2 { 200 } else { 120 };
+        let packets = cwnd.max(self.snd.sent.packets());
+        let micros = srtt.as_micros().max(1);
+        let rate = u128::from(packets * mss * percent) * 10_000 / u128::from(micros);
+        let min_rtt = self.totals.min_rtt.map_or(micros, |rtt| rtt.as_micros());
+        let shift = (min_rtt >> rtt_log).min(63);
+        let bytes = (rate as u64 >> 10) + (65_536_u64 >> shift);
+        (bytes / mss).max(least).min(MOST_SEGMENTS)
+    }
+
+    /// tcp_cwnd_validate, at the end of a call that sent or met the window: was the window or
+    /// the data the limit of the flight in progress?
+    fn validate_window(&mut self, limited: bool) {
+        let snd = &mut self.snd;
+        if snd.nxt == snd.asked_at && !limited {
+            return;
+        }
+        let packets = snd.sent.packets();
+        if snd.una >= snd.usage_end
+            || limited
+            || (!snd.window_limited && packets > snd.max_packets_out)
+        {
+            snd.window_limited = limited;
+            snd.max_packets_out = packets;
+            snd.usage_end = snd.nxt;
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! FreeBSD's default stack.
+//!
+//! 13.2 itself was not available to the notes this follows; it is bracketed by 13.0 and
+//! main of 2022-07, whose values agree in all that is used here. Its LRO is the rewritten one
+//! (13.1 and later), see `net::offload`.
+
+use cc::newreno::Params;
+use packet::SynLayout;
+use units::{Bytes, Duration};
+
+use super::{AckRule, BurstRule, Family, Profile, ReceiveBufferRule, RtoRule, SendBufferRule};
+
+/// releng/13.2.
+pub(super) fn v13_2() -> Profile {
+    Profile {
+        name: "freebsd-13.2",
+        family: Family::FreeBsd,
+        default_cc: "newreno",
+        newreno: Params::FREEBSD_13_0,
+        after_idle: true,
+        mtu: 1_500,
+        timestamps: true,
+        sack: true,
+        window_scaling: true,
+        syn_layout: SynLayout::FreeBsd,
+        hz: 1_000,
+        rto: RtoRule::FreeBsd,
+        acks: AckRule::FreeBsd { delayed: true, timeout: Duration::from_millis(40) },
+        send_buffer: SendBufferRule::FreeBsd {
+            space: Bytes(32_768),
+            auto: true,
+            inc: Bytes(8_192),
+            max: Bytes(2 << 20),
+        },
+        receive_buffer: ReceiveBufferRule::FreeBsd {
+            space: Bytes(65_536),
+            auto: true,
+            max: Bytes(2 << 20),
+            maxsockbuf: Bytes(2 << 20),
+        },
+        // IP_MAXPACKET less link header room: 65535 - (14 + 3); 45 segments of 1448 fit.
+        burst: BurstRule::FreeBsd { max: Bytes(65_518) },
+    }
+}
+
+/// releng/14.3: CUBIC by default; NewReno with HyStart++ compiled in (inactive in this stack).
+pub(super) fn v14_3() -> Profile {
+    let mut profile = v13_2();
+    profile.name = "freebsd-14.3";
+    profile.default_cc = "cubic";
+    profile.newreno = Params::FREEBSD_14_3;
+    profile
+}
+
+/// main of 2024-10-29 (f377a0c7dfa9): a timeout takes ssthresh from the pipe.
+pub(super) fn main() -> Profile {
+    let mut profile = v14_3();
+    profile.name = "freebsd-main";
+    profile.newreno = Params::FREEBSD_MAIN_2024_10;
+    profile
+}

@@ -1,0 +1,39 @@
+//! Linux.
+
+use cc::newreno::Params;
+use packet::SynLayout;
+use units::{Bytes, Duration};
+
+use super::{AckRule, BurstRule, Family, Profile, ReceiveBufferRule, RtoRule, SendBufferRule};
+
+/// Linux 6.18, default sysctls, HZ = 250, as recorded in the project's Linux traces.
+pub(super) fn v6_18() -> Profile {
+    Profile {
+        name: "linux-6.18",
+        family: Family::Linux,
+        default_cc: "cubic",
+        newreno: Params::FREEBSD_13_0,
+        after_idle: true,
+        mtu: 1_500,
+        timestamps: true,
+        sack: true,
+        window_scaling: true,
+        syn_layout: SynLayout::Linux,
+        hz: 250,
+        rto: RtoRule::Linux,
+        acks: AckRule::Linux {
+            quick_acks: 16,
+            always_quick: false,
+            min: Duration::from_millis(40),
+            max: Duration::from_millis(200),
+        },
+        send_buffer: SendBufferRule::Linux { wmem: [Bytes(4_096), Bytes(16_384), Bytes(4 << 20)] },
+        // tcp_rmem[2] is 32 MB since 6.16, 6 MB before.
+        receive_buffer: ReceiveBufferRule::Linux {
+            rmem: [Bytes(4_096), Bytes(131_072), Bytes(32 << 20)],
+            auto: true,
+            rmem_max: Bytes(212_992),
+        },
+        burst: BurstRule::Linux { min_segments: 2, rtt_log: 9 },
+    }
+}

@@ -1,0 +1,342 @@
+//! The receive buffer, its autosizing, and the window that follows from it.
+//!
+//! FreeBSD: tcp_mss (rounding at the start), tcp_autorcvbuf of tcp_input.c, the window field of
+//! tcp_output.c. Linux: tcp_select_initial_window and __tcp_select_window of tcp_output.c,
+//! tcp_grow_window and tcp_rcv_space_adjust of tcp_input.c, as measured in
+//! `reference/linux.md` 9.
+
+use units::{Duration, Instant};
+
+use crate::profile::ReceiveBufferRule;
+
+/// Largest window field.
+const MAX_FIELD: u64 = 65_535;
+/// Largest shift (RFC 7323 section 2.3).
+const MAX_SCALE: u8 = 14;
+
+/// Share of the receive buffer that payload may fill, in 256ths (Linux `scaling_ratio`): before
+/// the first packet, with packets alone, with merged packets (measured on TUN devices).
+const RATIO_START: u64 = 128;
+const RATIO_PLAIN: u64 = 160;
+const RATIO_MERGED: u64 = 215;
+
+/// What a host can take, and what it says of that.
+#[derive(Debug, Clone)]
+pub(crate) struct ReceiveWindow {
+    rule: ReceiveBufferRule,
+    /// Shift offered in our SYN, if any.
+    offered_scale: Option<u8>,
+    /// Shift in force.
+    scale: u8,
+    /// Size of the buffer in the system's own measure.
+    size: u64,
+    /// Payload bytes delivered in order and not yet read.
+    unread: u64,
+    system: System,
+}
+
+#[derive(Debug, Clone)]
+enum System {
+    FreeBsd { counted_since: Option<Instant>, counted: u64 },
+    Linux(Linux),
+}
+
+#[derive(Debug, Clone)]
+struct Linux {
+    /// `scaling_ratio`.
+    ratio: u64,
+    /// `rcv_ssthresh`: the window may be offered up to here.
+    rcv_ssthresh: u64,
+    /// `rcv_mss` as offered, `advmss`.
+    advmss: u64,
+    /// Receiver's own estimate of the round trip, from timestamps.
+    rtt: Duration,
+    /// Start of the measurement of [`Self::space`].
+    measured_at: Instant,
+    /// Bytes read since.
+    copied: u64,
+    /// Bytes read in the round trip before.
+    space: u64,
+}
+
+impl ReceiveWindow {
+    pub(crate) fn new(rule: ReceiveBufferRule, scaling: bool, mss: u32) -> Self {
+        let (size, reach) = match rule {
+            ReceiveBufferRule::FreeBsd { space, maxsockbuf, .. } => (space.get(), maxsockbuf.get()),
+            ReceiveBufferRule::Linux { rmem, rmem_max, .. } => {
+                (rmem[1].get(), rmem[2].get().max(rmem_max.get()))
+            }
+        };
+        let system = match rule {
+            ReceiveBufferRule::FreeBsd { .. } => {
+                System::FreeBsd { counted_since: None, counted: 0 }
+            }
+            ReceiveBufferRule::Linux { .. } => {
+                let space = size * RATIO_START / 256;
+                let mss = u64::from(mss);
+                System::Linux(Linux {
+                    ratio: RATIO_START,
+                    rcv_ssthresh: space.min(MAX_FIELD) / mss * mss,
+                    advmss: mss,
+                    rtt: Duration::ZERO,
+                    measured_at: Instant::ZERO,
+                    copied: 0,
+                    space: 10 * mss,
+                })
+            }
+        };
+        let offered_scale = scaling.then(|| match rule {
+            // tcp_connect and syncache: the least shift whose largest window covers the limit.
+            ReceiveBufferRule::FreeBsd { .. } => {
+                (0..MAX_SCALE).find(|&s| MAX_FIELD << s >= reach).unwrap_or(MAX_SCALE)
+            }
+            // tcp_select_initial_window: ilog2 of the limit less 15.
+            ReceiveBufferRule::Linux { .. } => {
+                (reach.max(1).ilog2().saturating_sub(15) as u8).min(MAX_SCALE)
+            }
+        });
+        Self { rule, offered_scale, scale: 0, size, unread: 0, system }
+    }
+
+    /// Shift to offer in our SYN.
+    pub(crate) const fn offered_scale(&self) -> Option<u8> {
+        self.offered_scale
+    }
+
+    /// Shift in force on the windows we announce.
+    pub(crate) const fn scale(&self) -> u8 {
+        self.scale
+    }
+
+    /// The handshake is over. `scaling`: both sides offered it. `mss`: payload of our largest
+    /// segment without options.
+    pub(crate) fn on_established(&mut self, now: Instant, scaling: bool, mss: u32, advmss: u32) {
+        self.scale = if scaling { self.offered_scale.unwrap_or(0) } else { 0 };
+        match &mut self.system {
+            System::FreeBsd { counted_since, .. } => {
+                self.size = self.size.next_multiple_of(u64::from(mss));
+                *counted_since = Some(now);
+            }
+            System::Linux(linux) => {
+                linux.advmss = u64::from(advmss);
+                linux.space = 10 * linux.advmss;
+                linux.measured_at = now;
+            }
+        }
+    }
+
+    /// Window field of a SYN, never scaled.
+    pub(crate) fn syn_field(&self) -> u16 {
+        let window = match &self.system {
+            System::FreeBsd { .. } => self.size,
+            System::Linux(linux) => linux.rcv_ssthresh,
+        };
+        window.min(MAX_FIELD) as u16
+    }
+
+    /// Window in bytes that may be offered now; `promised` is what of the last offer is left,
+    /// `waiting` are bytes that lie behind a gap (Linux charges them to the buffer).
+    pub(crate) fn window(&self, promised: u64, waiting: u64) -> u64 {
+        let unit = 1_u64 << self.scale;
+        let most = MAX_FIELD << self.scale;
+        match &self.system {
+            // roundup2 of tcp_output: rounding must not shrink the window.
+            System::FreeBsd { .. } => {
+                let room = self.size.saturating_sub(self.unread).max(promised);
+                room.next_multiple_of(unit).min(most)
+            }
+            System::Linux(linux) => {
+                let full = self.size * linux.ratio / 256;
+                let free = full.saturating_sub(self.unread + waiting);
+                let offer = if free < full / 2 && (free < full / 16 || free < linux.advmss) {
+                    0
+                } else if free < full / 2 {
+                    (free / unit * unit).min(linux.rcv_ssthresh)
+                } else {
+                    free.min(linux.rcv_ssthresh).next_multiple_of(unit)
+                };
+                // tcp_select_window never takes back what was offered.
+                offer.max(promised.next_multiple_of(unit)).min(most)
+            }
+        }
+    }
+
+    /// A window in bytes as the field of a header.
+    pub(crate) const fn field(&self, window: u64) -> u16 {
+        (window >> self.scale) as u16
+    }
+
+    /// In-order payload arrived in one segment, `merged` if an offload made it of several.
+    /// Returns true if the window may now grow (Linux answers that with an ACK at once).
+    pub(crate) fn on_data(&mut self, len: u64, merged: bool) -> bool {
+        self.unread += len;
+        match &mut self.system {
+            System::FreeBsd { counted, .. } => {
+                *counted += len;
+                false
+            }
+            System::Linux(linux) => linux.grow(self.size, self.unread, len, merged),
+        }
+    }
+
+    /// FreeBSD's tcp_autorcvbuf, on in-order data: half as much again if three eighths of the
+    /// buffer arrived within half a round trip. Returns the new size if it grew.
+    pub(crate) fn autosize(&mut self, now: Instant, srtt: Option<Duration>) -> Option<u64> {
+        let ReceiveBufferRule::FreeBsd { auto, max, .. } = self.rule else { return None };
+        let System::FreeBsd { counted_since, counted } = &mut self.system else { return None };
+        let since = (*counted_since)?;
+        if !auto || now.since(since) <= Duration::from_nanos(srtt?.as_nanos() / 2) {
+            return None;
+        }
+        let busy = *counted > self.size / 2 / 4 * 3;
+        *counted_since = Some(now);
+        *counted = 0;
+        if !busy || self.size >= max.get() {
+            return None;
+        }
+        self.size = (self.size + self.size / 2).min(max.get());
+        Some(self.size)
+    }
+
+    /// A round trip seen by the receiver through echoed timestamps.
+    pub(crate) fn on_rtt(&mut self, rtt: Duration) {
+        if let System::Linux(linux) = &mut self.system {
+            // tcp_rcv_rtt_update: the least seen, near enough where it stands still.
+            if linux.rtt.is_zero() || rtt < linux.rtt {
+                linux.rtt = rtt;
+            }
+        }
+    }
+
+    /// The application has read `len` bytes. Returns the new size if the buffer grew.
+    pub(crate) fn on_read(&mut self, now: Instant, len: u64) -> Option<u64> {
+        self.unread -= len;
+        let ReceiveBufferRule::Linux { rmem, auto, .. } = self.rule else { return None };
+        let System::Linux(linux) = &mut self.system else { return None };
+        let before = self.size;
+        if let Some(wanted) = linux.measure(now, len).filter(|_| auto) {
+            self.size = self.size.max(wanted.min(rmem[2].get()));
+        }
+        (self.size > before).then_some(self.size)
+    }
+
+    /// Payload bytes delivered in order and not yet read.
+    pub(crate) const fn unread(&self) -> u64 {
+        self.unread
+    }
+
+    /// Size of the buffer in the system's own measure.
+    pub(crate) const fn size(&self) -> u64 {
+        self.size
+    }
+}
+
+impl Linux {
+    /// tcp_measure_rcv_mss and tcp_grow_window.
+    fn grow(&mut self, size: u64, unread: u64, len: u64, merged: bool) -> bool {
+        let ratio = if merged { RATIO_MERGED } else { RATIO_PLAIN };
+        self.ratio = self.ratio.max(ratio);
+        let clamp = size * self.ratio / 256;
+        let free = clamp.saturating_sub(unread);
+        if len < 128 || free.min(clamp) <= self.rcv_ssthresh {
+            return false;
+        }
+        let room = free - self.rcv_ssthresh;
+        let step = (2 * self.advmss).max(2 * len);
+        self.rcv_ssthresh += step.min(room);
+        true
+    }
+
+    /// tcp_rcv_space_adjust, once per round trip: room for twice what was read in it, and more
+    /// while the rate grows. Returns the buffer size wanted.
+    fn measure(&mut self, now: Instant, len: u64) -> Option<u64> {
+        self.copied += len;
+        if self.rtt.is_zero() || now.since(self.measured_at) < self.rtt {
+            return None;
+        }
+        let (copied, space) = (self.copied, self.space);
+        self.copied = 0;
+        self.measured_at = now;
+        if copied <= space {
+            return None;
+        }
+        self.space = copied;
+        let twice = 2 * copied;
+        let grow = twice * (copied - space) / space;
+        let window = twice + 2 * grow;
+        Some(window * 256 / self.ratio)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::Profile;
+    use units::Bytes;
+
+    #[test]
+    fn freebsd_offers_what_the_mail_shows() {
+        // Seed 000: SYN `win 65535 ... wscale 10`, then `win 65`; the scale needs a
+        // kern.ipc.maxsockbuf of 32 MiB.
+        let rule = ReceiveBufferRule::FreeBsd {
+            space: Bytes(65_536),
+            auto: true,
+            max: Bytes(2 << 20),
+            maxsockbuf: Bytes(32 << 20),
+        };
+        let mut window = ReceiveWindow::new(rule, true, 1_460);
+        assert_eq!(window.offered_scale(), Some(10));
+        assert_eq!(window.syn_field(), 65_535);
+        window.on_established(Instant::ZERO, true, 1_460, 1_448);
+        assert_eq!(window.field(window.window(0, 0)), 65);
+    }
+
+    #[test]
+    fn linux_offers_what_the_traces_show() {
+        let window = |name: &str, mss| {
+            ReceiveWindow::new(Profile::named(name).unwrap().receive_buffer, true, mss)
+        };
+        // SYN of a client: 44 * 1460; SYN-ACK with timestamps: 45 * 1448; scale 10 for 32 MB.
+        assert_eq!(window("linux-6.18", 1_460).syn_field(), 64_240);
+        assert_eq!(window("linux-6.18", 1_448).syn_field(), 65_160);
+        assert_eq!(window("linux-6.18", 1_448).offered_scale(), Some(10));
+    }
+
+    #[test]
+    fn linux_scale_follows_tcp_rmem() {
+        let rule = ReceiveBufferRule::Linux {
+            rmem: [Bytes(4_096), Bytes(131_072), Bytes(6 << 20)],
+            auto: true,
+            rmem_max: Bytes(212_992),
+        };
+        assert_eq!(ReceiveWindow::new(rule, true, 1_448).offered_scale(), Some(7));
+    }
+
+    #[test]
+    fn linux_autotuning_follows_the_recorded_sums() {
+        // reference/linux.md 9: o = 15928, n = 28960 give a window of 152.7 kB (152697 recorded).
+        let mut linux = Linux {
+            ratio: 256,
+            rcv_ssthresh: 0,
+            advmss: 1_448,
+            rtt: Duration::from_millis(1),
+            measured_at: Instant::ZERO,
+            copied: 0,
+            space: 15_928,
+        };
+        let wanted = linux.measure(Instant::ZERO + Duration::from_millis(1), 28_960);
+        assert!((152_697 - 3..=152_697 + 3).contains(&wanted.unwrap()), "{wanted:?}");
+    }
+
+    #[test]
+    fn a_promise_is_kept() {
+        for name in ["freebsd-14.3", "linux-6.18"] {
+            let profile = Profile::named(name).unwrap();
+            let mut window = ReceiveWindow::new(profile.receive_buffer, true, 1_460);
+            window.on_established(Instant::ZERO, true, 1_460, 1_448);
+            let offered = window.window(0, 0);
+            window.on_data(20_000, false);
+            assert!(window.window(offered - 20_000, 0) >= offered - 20_000, "{name}");
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! The send buffer and its autosizing.
+//!
+//! FreeBSD: tcp_mss (rounding at the start), tcp_sndbuf_autoscale of tcp_output.c.
+//! Linux: tcp_init_buffer_space, tcp_sndbuf_expand, tcp_should_expand_sndbuf of tcp_input.c,
+//! sk_stream_is_writeable of sock.h.
+
+use crate::profile::SendBufferRule;
+
+/// A writer is woken only for this much room (FreeBSD `so_snd.sb_lowat`).
+const FREEBSD_LOWAT: u64 = 2_048;
+
+/// Memory one full packet costs a Linux sender, measured where tcp_wmem limits the flight:
+/// 4 MiB hold about 2,800 packets of 1448 bytes (`reference/linux.md` 2).
+const LINUX_TRUESIZE: (u64, u64) = (1_498, 1_448);
+
+/// What tcp_sndbuf_expand reserves for a packet: 1460 bytes, headers and skb_shared_info rounded
+/// up to 4096, and the sk_buff.
+const LINUX_PER_MSS: u64 = 4_352;
+
+/// Bytes the application has handed over, from `snd_una` on.
+#[derive(Debug, Clone)]
+pub(crate) struct SendBuffer {
+    rule: SendBufferRule,
+    /// Room in the system's own measure: payload in FreeBSD, memory in Linux.
+    size: u64,
+    /// Payload bytes held.
+    used: u64,
+    /// A writer found no room and waits to be woken (Linux SOCK_NOSPACE).
+    starved: bool,
+}
+
+impl SendBuffer {
+    pub(crate) fn new(rule: SendBufferRule) -> Self {
+        let size = match rule {
+            SendBufferRule::FreeBsd { space, .. } => space.get(),
+            SendBufferRule::Linux { wmem } => wmem[1].get(),
+        };
+        Self { rule, size, used: 0, starved: false }
+    }
+
+    /// The handshake told the segment size.
+    pub(crate) fn on_established(&mut self, maxseg: u32, initial_window: u64) {
+        match self.rule {
+            SendBufferRule::FreeBsd { .. } => {
+                self.size = self.size.next_multiple_of(u64::from(maxseg));
+            }
+            SendBufferRule::Linux { .. } => self.expand_linux(initial_window),
+        }
+    }
+
+    /// Payload bytes held, sent or not.
+    pub(crate) const fn used(&self) -> u64 {
+        self.used
+    }
+
+    /// Size in payload bytes.
+    pub(crate) const fn capacity(&self) -> u64 {
+        match self.rule {
+            SendBufferRule::FreeBsd { .. } => self.size,
+            SendBufferRule::Linux { .. } => self.size * LINUX_TRUESIZE.1 / LINUX_TRUESIZE.0,
+        }
+    }
+
+    /// Takes as much of `offered` as there is room for; nothing if the room is below the mark
+    /// under which a writer sleeps.
+    pub(crate) fn write(&mut self, offered: u64) -> u64 {
+        let space = self.capacity().saturating_sub(self.used);
+        let least = match self.rule {
+            SendBufferRule::FreeBsd { .. } => FREEBSD_LOWAT,
+            SendBufferRule::Linux { .. } => 1,
+        };
+        let taken = if space < least.min(offered) { 0 } else { space.min(offered) };
+        self.used += taken;
+        self.starved = taken < offered;
+        taken
+    }
+
+    /// The peer has acknowledged `bytes`.
+    pub(crate) fn acknowledge(&mut self, bytes: u64) {
+        self.used -= bytes;
+    }
+
+    /// Should a writer that found no room be woken?
+    pub(crate) fn writable(&mut self) -> bool {
+        let space = self.capacity().saturating_sub(self.used);
+        let enough = match self.rule {
+            SendBufferRule::FreeBsd { .. } => space >= FREEBSD_LOWAT,
+            // sk_stream_is_writeable: at least half of what is queued is free.
+            SendBufferRule::Linux { .. } => space >= self.used / 2 && space > 0,
+        };
+        let wake = self.starved && enough;
+        if wake {
+            self.starved = false;
+        }
+        wake
+    }
+
+    /// Is a writer asleep?
+    pub(crate) const fn starved(&self) -> bool {
+        self.starved
+    }
+
+    /// FreeBSD, on every pass of tcp_output: grows if the buffer is nearly full and what is in it
+    /// unsent would fit the window. Returns the new size if it grew.
+    pub(crate) fn autoscale(&mut self, snd_wnd: u64, sendwin: u64, unsent: u64) -> Option<u64> {
+        let SendBufferRule::FreeBsd { auto, inc, max, .. } = self.rule else { return None };
+        let grows = auto
+            && snd_wnd / 4 * 5 >= self.size
+            && self.used >= self.size / 8 * 7
+            && self.used < max.get()
+            && sendwin >= unsent
+            && self.size < max.get();
+        if !grows {
+            return None;
+        }
+        self.size = (self.size + inc.get()).min(max.get());
+        Some(self.size)
+    }
+
+    /// Linux, after an ACK was answered: grows to two windows unless the window is full.
+    /// Returns the new size in payload bytes if it grew.
+    pub(crate) fn expand(&mut self, window_full: bool, cwnd_packets: u64) -> Option<u64> {
+        if !matches!(self.rule, SendBufferRule::Linux { .. }) || window_full {
+            return None;
+        }
+        let before = self.size;
+        self.expand_linux(cwnd_packets);
+        (self.size > before).then(|| self.capacity())
+    }
+
+    fn expand_linux(&mut self, cwnd_packets: u64) {
+        let SendBufferRule::Linux { wmem } = self.rule else { return };
+        let wanted = 2 * cwnd_packets.max(10) * LINUX_PER_MSS;
+        self.size = self.size.max(wanted.min(wmem[2].get()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::profile::Profile;
+
+    fn freebsd() -> SendBuffer {
+        let mut buffer = SendBuffer::new(Profile::named("freebsd-13.2").unwrap().send_buffer);
+        buffer.on_established(1_460, 10);
+        buffer
+    }
+
+    #[test]
+    fn freebsd_starts_with_whole_segments() {
+        // 32768 rounded up: 23 * 1460.
+        assert_eq!(freebsd().capacity(), 33_580);
+    }
+
+    #[test]
+    fn freebsd_grows_when_full_and_the_unsent_part_fits_the_window() {
+        let mut buffer = freebsd();
+        assert_eq!(buffer.write(1_000_000), 33_580);
+        // At the first flight 33580 unsent bytes exceed the window of 14480.
+        assert_eq!(buffer.autoscale(65_160, 14_480, 33_580), None);
+        // After 14480 acknowledged and 17376 sent, 16204 unsent fit 17400.
+        assert_eq!(buffer.autoscale(54_656, 17_400, 16_204), Some(41_772));
+        // Full again only after more was written.
+        assert_eq!(buffer.autoscale(54_656, 17_400, 16_204), None);
+        assert_eq!(buffer.write(1_000_000), 8_192);
+        // The peer's window would not hold it: 5/4 of 33000 is below 41772.
+        assert_eq!(buffer.autoscale(33_000, 50_000, 20_000), None);
+    }
+
+    #[test]
+    fn freebsd_wakes_a_writer_for_2048_bytes() {
+        let mut buffer = freebsd();
+        buffer.write(1_000_000);
+        buffer.acknowledge(2_047);
+        assert!(!buffer.writable());
+        assert_eq!(buffer.write(5_000), 0);
+        buffer.acknowledge(1);
+        assert!(buffer.writable());
+        assert!(!buffer.writable(), "woken once");
+        assert_eq!(buffer.write(5_000), 2_048);
+    }
+
+    #[test]
+    fn linux_starts_with_room_for_two_windows_and_stops_at_wmem() {
+        let mut buffer = SendBuffer::new(Profile::named("linux-6.18").unwrap().send_buffer);
+        buffer.on_established(1_460, 10);
+        // 87040 bytes of memory, the size `ss` shows for a young connection.
+        assert_eq!(buffer.size, 87_040);
+        assert_eq!(buffer.expand(true, 5_000), None);
+        assert!(buffer.expand(false, 5_000).is_some());
+        assert_eq!(buffer.size, 4 << 20);
+        // About 2800 packets of 1448 bytes.
+        assert_eq!(buffer.capacity() / 1_448, 2_799);
+    }
+}

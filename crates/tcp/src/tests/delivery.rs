@@ -1,0 +1,132 @@
+//! Every byte once and in order, and when the receiver says so.
+
+use packet::{Dir, Flags, Segment};
+use units::{Duration, SeqNum};
+
+use super::pair::{Pair, config};
+use crate::Side;
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+#[test]
+fn a_megabyte_arrives_between_all_systems() {
+    for client in crate::profile::NAMES {
+        for server in crate::profile::NAMES {
+            let mut pair = Pair::of(client, server);
+            pair.to_write = 1_000_000;
+            pair.run(MINUTE);
+            assert_eq!(pair.read, 1_000_000, "{client} to {server}");
+            assert_eq!(pair.client.totals().retransmitted_packets, 0, "{client} to {server}");
+        }
+    }
+}
+
+#[test]
+fn sequence_numbers_may_wrap() {
+    for isn in [u32::MAX, u32::MAX - 70_000, 0x7fff_ff00] {
+        let mut client = config("freebsd-13.2", Side::Client);
+        client.isn = SeqNum(isn);
+        let mut pair = Pair::new(client, config("linux-6.18", Side::Server));
+        pair.to_write = 200_000;
+        pair.run(MINUTE);
+        assert_eq!(pair.read, 200_000, "from {isn}");
+    }
+}
+
+#[test]
+fn freebsd_acknowledges_every_second_segment_and_the_last_after_40_ms() {
+    let mut client = config("freebsd-13.2", Side::Client);
+    client.tso = false;
+    let mut pair = Pair::new(client, config("freebsd-13.2", Side::Server));
+    pair.to_write = 3 * 1_448;
+    pair.run(MINUTE);
+    let acked: Vec<_> = pair.acks().map(|ack| ack.ack.0 - 1_001).collect();
+    assert_eq!(acked, [2_896, 4_344]);
+    // 50 ms for each of four ways (SYN, SYN-ACK, data, ACK), 40 ms of delay.
+    assert_eq!(pair.now.as_nanos(), 240_000_000);
+}
+
+#[test]
+fn a_merged_segment_is_acknowledged_at_once_and_once() {
+    for system in ["freebsd-13.2", "linux-6.18"] {
+        let mut pair = Pair::of("freebsd-13.2", system);
+        pair.to_write = 14_480;
+        pair.run(MINUTE);
+        let acked: Vec<_> = pair.acks().map(|ack| ack.ack.0 - 1_001).collect();
+        assert_eq!(acked, [14_480], "{system}");
+    }
+}
+
+/// An established pair and a data segment of the client that was not sent.
+fn with_forged(payload: u32, at: u32) -> (Pair, Segment) {
+    let mut pair = Pair::of("freebsd-13.2", "freebsd-13.2");
+    pair.run(MINUTE);
+    let last = *pair.log.last().unwrap();
+    let forged = Segment {
+        dir: Dir::Forward,
+        flags: Flags::ACK,
+        seq: SeqNum(1_001 + at),
+        payload,
+        gso_size: 0,
+        ..last
+    };
+    (pair, forged)
+}
+
+#[test]
+fn a_gap_is_answered_with_duplicates_that_carry_sack() {
+    let (mut pair, forged) = with_forged(1_448, 1_448);
+    pair.arrive(&forged);
+    pair.serve();
+    let dup = *pair.acks().last().unwrap();
+    assert_eq!(dup.ack, SeqNum(1_001));
+    let blocks: Vec<_> = dup.sack_blocks().iter().map(|b| (b.left.0, b.right.0)).collect();
+    assert_eq!(blocks, [(2_449, 3_897)]);
+    // The gap filled: all is delivered and acknowledged at once.
+    let filler = Segment { seq: SeqNum(1_001), ..forged };
+    pair.arrive(&filler);
+    pair.serve();
+    assert_eq!(pair.acks().last().unwrap().ack, SeqNum(1_001 + 2_896));
+    assert_eq!(pair.read, 2_896);
+}
+
+#[test]
+fn what_was_received_already_is_acknowledged_and_not_delivered_again() {
+    let (mut pair, forged) = with_forged(1_000, 0);
+    pair.arrive(&forged);
+    pair.serve();
+    pair.arrive(&forged);
+    pair.serve();
+    assert_eq!(pair.read, 1_000);
+    assert_eq!(pair.acks().last().unwrap().ack, SeqNum(2_001));
+    // Half old, half new: only the new half counts.
+    let overlapping = Segment { seq: SeqNum(1_501), ..forged };
+    pair.arrive(&overlapping);
+    pair.serve();
+    assert_eq!(pair.read, 1_500);
+}
+
+#[test]
+fn what_lies_beyond_the_window_is_not_taken() {
+    let (mut pair, forged) = with_forged(1_448, 70_000);
+    pair.arrive(&forged);
+    pair.serve();
+    let answer = pair.acks().last().unwrap();
+    assert_eq!(answer.ack, SeqNum(1_001));
+    assert!(answer.sack_blocks().is_empty());
+}
+
+#[test]
+fn an_acknowledgment_of_what_was_never_sent_changes_nothing() {
+    let (mut pair, _) = with_forged(0, 0);
+    let before = pair.client.sender_state();
+    let mut ack = *pair.log[1..].iter().find(|s| s.dir == Dir::Reverse).unwrap();
+    ack.flags = Flags::ACK;
+    ack.options = packet::Options::default();
+    ack.seq = SeqNum(2_000_000_001);
+    ack.ack = SeqNum(5_000);
+    pair.arrive(&ack);
+    pair.serve();
+    assert_eq!(pair.client.sender_state(), before);
+    assert_eq!(pair.log.last().unwrap().dir, Dir::Forward, "it is answered with an ACK");
+}

@@ -1,0 +1,123 @@
+//! Opening: RFC 9293 section 3.5, RFC 7323, RFC 2018.
+
+use machine::Signal;
+use packet::{Flags, IpVersion, SynLayout};
+use units::{Duration, SeqNum};
+
+use super::pair::{Pair, config};
+use crate::{Side, State};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+#[test]
+fn three_segments_open_both_sides() {
+    let mut pair = Pair::of("freebsd-13.2", "linux-6.18");
+    pair.run(SECOND);
+    let flags: Vec<_> = pair.log.iter().map(|s| s.flags.to_string()).collect();
+    assert_eq!(flags, ["S", "S.", "."]);
+    assert_eq!(pair.client.state(), State::Established);
+    assert_eq!(pair.server.state(), State::Established);
+    assert!(pair.signals.contains(&(Side::Client, Signal::Connected)));
+    assert!(pair.signals.contains(&(Side::Server, Signal::Connected)));
+    let numbers: Vec<_> = pair.log.iter().map(|s| (s.seq.0, s.ack.0)).collect();
+    assert_eq!(numbers, [(1_000, 0), (2_000_000_000, 1_001), (1_001, 2_000_000_001)]);
+}
+
+#[test]
+fn each_system_offers_its_options_in_its_order() {
+    let mut pair = Pair::of("freebsd-13.2", "linux-6.18");
+    pair.run(SECOND);
+    let syn = pair.log[0].syn_options().unwrap();
+    assert_eq!((syn.mss, syn.sack_permitted, syn.layout), (1_460, true, SynLayout::FreeBsd));
+    // kern.ipc.maxsockbuf of 2 MiB: 65535 << 6 is the first to reach it.
+    assert_eq!(syn.window_scale, Some(6));
+    let answer = pair.log[1].syn_options().unwrap();
+    assert_eq!((answer.layout, answer.window_scale), (SynLayout::Linux, Some(10)));
+    assert_eq!((pair.log[0].window, pair.log[1].window), (65_535, 65_160));
+}
+
+#[test]
+fn what_one_side_lacks_neither_uses() {
+    let mut server = config("linux-6.18", Side::Server);
+    server.profile.timestamps = false;
+    server.profile.sack = false;
+    server.profile.window_scaling = false;
+    let mut pair = Pair::new(config("freebsd-13.2", Side::Client), server);
+    pair.to_write = 20_000;
+    pair.run(SECOND);
+    let answer = pair.log[1];
+    assert!(answer.timestamps.is_none());
+    assert_eq!(answer.syn_options().unwrap().window_scale, None);
+    assert!(!answer.syn_options().unwrap().sack_permitted);
+    let data = pair.data().next().unwrap();
+    assert!(data.timestamps.is_none());
+    // Ten segments of 1460: no option bytes to deduct. The window is no larger than its field.
+    assert_eq!(data.payload, 14_600);
+    assert_eq!(data.window, 65_535);
+    assert_eq!(pair.read, 20_000);
+}
+
+#[test]
+fn the_smaller_mss_counts_and_ipv6_leaves_less() {
+    let mut client = config("freebsd-13.2", Side::Client);
+    let mut server = config("freebsd-13.2", Side::Server);
+    client.ip = IpVersion::V6;
+    server.ip = IpVersion::V6;
+    server.profile.mtu = 1_280;
+    let mut pair = Pair::new(client, server);
+    pair.to_write = 100_000;
+    pair.run(SECOND);
+    assert_eq!(pair.log[0].syn_options().unwrap().mss, 1_440);
+    assert_eq!(pair.log[1].syn_options().unwrap().mss, 1_220);
+    assert_eq!(pair.data().next().unwrap().gso_size, 1_208);
+}
+
+#[test]
+fn a_lost_syn_is_sent_again_after_a_second_then_two() {
+    let mut pair = Pair::of("freebsd-13.2", "freebsd-13.2");
+    pair.lose = |number, _| number < 2;
+    pair.run(Duration::from_secs(10));
+    assert_eq!(pair.client.state(), State::Established);
+    let syns = pair.log.iter().filter(|s| s.flags == Flags::SYN).count();
+    assert_eq!(syns, 3);
+    // RFC 6298 section 5.7 and cc_conn_init: after a lost SYN the window is one segment.
+    assert_eq!(pair.client.sender_state().cwnd.get(), 1_448);
+}
+
+#[test]
+fn a_lost_syn_ack_is_sent_again() {
+    let mut pair = Pair::of("linux-6.18", "linux-6.18");
+    pair.lose = |number, _| number == 1;
+    pair.to_write = 1_000;
+    pair.run(Duration::from_secs(5));
+    assert_eq!((pair.client.state(), pair.read), (State::Established, 1_000));
+}
+
+#[test]
+fn a_lost_last_ack_is_made_good_by_the_first_data() {
+    let mut pair = Pair::of("freebsd-13.2", "linux-6.18");
+    pair.lose = |number, _| number == 2;
+    pair.to_write = 1_000;
+    pair.run(Duration::from_secs(5));
+    assert_eq!((pair.server.state(), pair.read), (State::Established, 1_000));
+}
+
+#[test]
+fn a_reset_in_answer_to_the_syn_refuses_the_connection() {
+    let mut pair = Pair::of("freebsd-13.2", "freebsd-13.2");
+    pair.lose = |_, _| true;
+    pair.run(Duration::from_millis(10));
+    let mut reset = pair.log[0];
+    reset.dir = packet::Dir::Reverse;
+    reset.flags = Flags::RST | Flags::ACK;
+    reset.seq = SeqNum(0);
+    // One that acknowledges something else is not for this SYN.
+    reset.ack = SeqNum(1_002);
+    pair.arrive(&reset);
+    assert_eq!(pair.client.state(), State::SynSent);
+    reset.ack = SeqNum(1_001);
+    pair.arrive(&reset);
+    pair.serve();
+    assert_eq!(pair.client.state(), State::Closed);
+    assert!(pair.signals.contains(&(Side::Client, Signal::Aborted)));
+}

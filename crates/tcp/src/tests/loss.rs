@@ -1,0 +1,95 @@
+//! Losses: RFC 5681, RFC 6582, RFC 6298.
+
+use packet::{Dir, Flags, Segment};
+use units::Duration;
+
+use super::pair::{Pair, config};
+use crate::Side;
+
+const MINUTES: Duration = Duration::from_secs(300);
+const SYSTEMS: [&str; 3] = ["freebsd-13.2", "freebsd-main", "linux-6.18"];
+
+fn transfer(system: &str, bytes: u64, lose: fn(usize, &Segment) -> bool) -> Pair {
+    let mut client = config(system, Side::Client);
+    client.tso = false;
+    let mut pair = Pair::new(client, config(system, Side::Server));
+    pair.lose = lose;
+    pair.to_write = bytes;
+    pair.close_after = true;
+    pair.run(MINUTES);
+    pair
+}
+
+#[test]
+fn three_duplicates_bring_the_segment_again_without_a_timeout() {
+    for system in SYSTEMS {
+        let pair = transfer(system, 200_000, |number, _| number == 30);
+        assert_eq!(pair.read, 200_000, "{system}");
+        let totals = *pair.client.totals();
+        assert_eq!((totals.retransmitted_packets, totals.fast_recoveries), (1, 1), "{system}");
+        assert_eq!(totals.timeouts, 0, "{system}");
+    }
+}
+
+#[test]
+fn the_window_is_halved() {
+    let pair = transfer("freebsd-13.2", 400_000, |number, _| number == 60);
+    let state = pair.client.sender_state();
+    let ssthresh = state.ssthresh.unwrap().get();
+    assert_eq!(ssthresh % 1_448, 0);
+    assert!(ssthresh * 2 <= pair.client.totals().max_cwnd.get());
+    assert!(!state.in_recovery);
+}
+
+#[test]
+fn a_lost_tail_comes_again_after_the_timeout() {
+    for system in SYSTEMS {
+        let pair = transfer(system, 14_480, |_, s| {
+            // The last data segment, the first time: its timestamp is that of the first flight.
+            s.payload > 0
+                && s.seq.0 == 1_001 + 9 * 1_448
+                && s.timestamps.is_some_and(|t| t.val < 300)
+        });
+        assert_eq!(pair.read, 14_480, "{system}");
+        assert_eq!(pair.client.totals().timeouts, 1, "{system}");
+        assert_eq!(pair.client.totals().fast_recoveries, 0, "{system}");
+    }
+}
+
+#[test]
+fn losses_everywhere_stop_nothing() {
+    for system in SYSTEMS {
+        // Every 17th segment either way, the handshake and the closing included.
+        let pair = transfer(system, 500_000, |number, _| number % 17 == 5);
+        assert_eq!(pair.read, 500_000, "{system}");
+        assert_eq!(pair.server.state(), crate::State::Closed, "{system}");
+    }
+}
+
+#[test]
+fn a_lost_acknowledgment_costs_nothing() {
+    let pair = transfer("freebsd-13.2", 100_000, |number, s| {
+        s.dir == Dir::Reverse && !s.flags.has(Flags::SYN) && number % 3 == 0
+    });
+    assert_eq!(pair.read, 100_000);
+    assert_eq!(pair.client.totals().fast_recoveries, 0);
+}
+
+#[test]
+fn a_timeout_during_a_delay_spike_is_undone() {
+    // The ACKs of the first flight are late: the timer fires, then they come and echo the
+    // timestamps of the originals.
+    let mut pair = Pair::of("freebsd-13.2", "freebsd-13.2");
+    pair.to_write = 10_000;
+    pair.lose = |_, s| s.dir == Dir::Reverse && s.syn_options().is_none();
+    // First timeout: a sample of 101 ticks, four deviations of half of it, 200 of slop.
+    pair.run(Duration::from_millis(650));
+    assert_eq!(pair.client.totals().timeouts, 1);
+    assert_eq!(pair.client.sender_state().cwnd.get(), 1_448);
+    let late = *pair.acks().next().unwrap();
+    pair.arrive(&late);
+    pair.serve();
+    assert_eq!(pair.client.totals().spurious, 1);
+    assert!(pair.client.sender_state().cwnd.get() >= 10 * 1_448);
+    assert_eq!(pair.client.sender_state().ssthresh, None);
+}

@@ -1,0 +1,123 @@
+//! How much goes at a time: windows, whole segments, Nagle, PSH.
+
+use packet::Flags;
+use units::Duration;
+
+use super::pair::{Pair, config};
+use crate::Side;
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+#[test]
+fn freebsd_sends_the_first_flights_of_the_mail() {
+    // Seed 000: 14480, 17376, 20272, then all that is left of the send buffer (21500, PSH) and,
+    // once the writer has run, 1448 more.
+    let mut pair = Pair::of("freebsd-13.2", "linux-6.18");
+    pair.to_write = 1_000_000;
+    pair.run(Duration::from_millis(420));
+    let sent: Vec<_> = pair.data().map(|s| s.payload).collect();
+    assert_eq!(sent[..5], [14_480, 17_376, 20_272, 21_500, 1_448]);
+    let pushed: Vec<_> = pair.data().map(|s| s.flags.has(Flags::PSH)).collect();
+    assert_eq!(pushed[..5], [false, false, false, true, false]);
+}
+
+#[test]
+fn linux_doubles_whatever_the_acks_cover() {
+    let mut pair = Pair::of("linux-6.18", "linux-6.18");
+    pair.to_write = 3_000_000;
+    // SYN, SYN-ACK, then five flights.
+    pair.run(Duration::from_millis(100 + 5 * 100 - 1));
+    let sent: u64 = pair.data().map(|s| u64::from(s.payload.div_ceil(1_448))).sum();
+    assert_eq!(sent, 10 + 20 + 40 + 80 + 160);
+}
+
+#[test]
+fn linux_starts_with_bursts_of_two_and_pushes_each() {
+    let mut pair = Pair::of("linux-6.18", "linux-6.18");
+    pair.to_write = 1_000_000;
+    pair.run(Duration::from_millis(110));
+    let bursts: Vec<_> = pair.data().map(|s| (s.payload, s.flags.has(Flags::PSH))).collect();
+    assert_eq!(bursts, [(2_896, true); 5]);
+}
+
+#[test]
+fn a_burst_stays_below_64_kib() {
+    let mut pair = Pair::of("freebsd-13.2", "linux-6.18");
+    pair.to_write = 20_000_000;
+    pair.run(Duration::from_secs(8));
+    let largest = pair.data().map(|s| s.payload).max();
+    assert_eq!(largest, Some(45 * 1_448));
+}
+
+#[test]
+fn without_the_offload_segments_are_single() {
+    for system in ["freebsd-13.2", "linux-6.18"] {
+        let mut client = config(system, Side::Client);
+        client.tso = false;
+        let mut pair = Pair::new(client, config("linux-6.18", Side::Server));
+        pair.to_write = 100_000;
+        pair.run(MINUTE);
+        assert!(pair.data().all(|s| s.payload <= 1_448 && s.gso_size == 0), "{system}");
+        assert_eq!(pair.read, 100_000, "{system}");
+    }
+}
+
+#[test]
+fn a_small_write_waits_while_data_is_under_way_unless_told_not_to() {
+    for (system, nodelay) in [
+        ("freebsd-13.2", false),
+        ("freebsd-13.2", true),
+        ("linux-6.18", false),
+        ("linux-6.18", true),
+    ] {
+        let mut client = config(system, Side::Client);
+        client.nodelay = nodelay;
+        let mut pair = Pair::new(client, config("linux-6.18", Side::Server));
+        pair.run(MINUTE);
+        for _ in 0..2 {
+            pair.with(Side::Client, |cx, end| assert_eq!(end.write(cx, 100), 100));
+            pair.serve();
+        }
+        let sent: Vec<_> = pair.data().map(|s| s.payload).collect();
+        let expected: &[u32] = if nodelay { &[100, 100] } else { &[100] };
+        assert_eq!(sent, expected, "{system}, nodelay {nodelay}");
+        pair.run(Duration::from_secs(120));
+        assert_eq!(pair.read, 200, "{system}: the second follows the ACK of the first");
+    }
+}
+
+#[test]
+fn the_peers_window_is_kept() {
+    // A reader that never reads: its window of 65535 bytes fills, and nothing more is sent.
+    let mut server = config("freebsd-13.2", Side::Server);
+    server.profile.window_scaling = false;
+    let fixed = crate::knobs::find(&server.profile, "net.inet.tcp.recvbuf_auto").unwrap();
+    fixed.set(&mut server.profile, crate::knobs::Value::Switch(false)).unwrap();
+    let mut pair = Pair::new(config("freebsd-13.2", Side::Client), server);
+    pair.reads = false;
+    pair.to_write = 1_000_000;
+    pair.run(Duration::from_secs(3));
+    let sent: u64 = pair.data().map(|s| u64::from(s.payload)).sum();
+    assert!((65_535 - 1_448..=65_700).contains(&sent), "{sent} bytes sent");
+    // It reads: the window opens and the rest arrives.
+    pair.reads = true;
+    pair.read_all();
+    pair.run(MINUTE);
+    assert_eq!(pair.read, 1_000_000);
+}
+
+#[test]
+fn an_idle_connection_restarts_from_the_initial_window() {
+    for system in ["freebsd-13.2", "linux-6.18"] {
+        let mut pair = Pair::of(system, "linux-6.18");
+        pair.to_write = 300_000;
+        pair.run(Duration::from_secs(5));
+        assert!(pair.client.sender_state().cwnd.get() > 20 * 1_448, "{system}");
+        // Many timeouts of silence later.
+        pair.now = units::Instant::ZERO + MINUTE;
+        pair.with(Side::Client, |cx, end| end.write(cx, 100));
+        pair.serve();
+        let cwnd = pair.client.sender_state().cwnd.get();
+        assert_eq!(cwnd, 10 * 1_448, "{system}");
+    }
+}

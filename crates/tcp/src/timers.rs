@@ -1,0 +1,74 @@
+//! Deadlines by purpose.
+
+use record::Purpose;
+use units::Instant;
+
+/// In order of precedence at equal instants.
+const ALL: [Purpose; 4] =
+    [Purpose::DelayedAck, Purpose::Retransmit, Purpose::Persist, Purpose::TimeWait];
+
+/// One deadline for each purpose.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Timers {
+    at: [Option<Instant>; ALL.len()],
+}
+
+fn slot(purpose: Purpose) -> usize {
+    match purpose {
+        Purpose::DelayedAck => 0,
+        Purpose::Retransmit => 1,
+        Purpose::Persist => 2,
+        Purpose::TimeWait => 3,
+    }
+}
+
+impl Timers {
+    pub(crate) fn set(&mut self, purpose: Purpose, at: Instant) {
+        self.at[slot(purpose)] = Some(at);
+    }
+
+    pub(crate) fn stop(&mut self, purpose: Purpose) {
+        self.at[slot(purpose)] = None;
+    }
+
+    pub(crate) fn stop_all(&mut self) {
+        self.at = [None; ALL.len()];
+    }
+
+    pub(crate) fn runs(&self, purpose: Purpose) -> bool {
+        self.at[slot(purpose)].is_some()
+    }
+
+    /// The next deadline.
+    pub(crate) fn next(&self) -> Option<(Instant, Purpose)> {
+        let set = ALL.iter().filter_map(|&purpose| Some((self.at[slot(purpose)]?, purpose)));
+        set.min_by_key(|&(at, _)| at)
+    }
+
+    /// Takes a deadline that has come.
+    pub(crate) fn take_due(&mut self, now: Instant) -> Option<Purpose> {
+        let (_, purpose) = self.next().filter(|&(at, _)| at <= now)?;
+        self.stop(purpose);
+        Some(purpose)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_earliest_comes_first_and_once() {
+        let at = Instant::from_nanos;
+        let mut timers = Timers::default();
+        timers.set(Purpose::Retransmit, at(20));
+        timers.set(Purpose::DelayedAck, at(10));
+        timers.set(Purpose::TimeWait, at(20));
+        assert_eq!(timers.next(), Some((at(10), Purpose::DelayedAck)));
+        assert_eq!(timers.take_due(at(9)), None);
+        assert_eq!(timers.take_due(at(20)), Some(Purpose::DelayedAck));
+        assert_eq!(timers.take_due(at(20)), Some(Purpose::Retransmit));
+        assert_eq!(timers.take_due(at(20)), Some(Purpose::TimeWait));
+        assert_eq!(timers.take_due(at(20)), None);
+    }
+}

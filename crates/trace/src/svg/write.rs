@@ -1,0 +1,131 @@
+//! The whole picture: ground, titles, legends, plots, marks.
+
+use std::io::{self, Write};
+
+use super::layout::{
+    Frame, LEGEND_ROW, Layout, MARGIN, MARK_ROW, PALE_INK, SAMPLE, SAMPLE_GAP, SMALL, TEXT, TITLE,
+    TITLE_BELOW, axis_title, legend, mark_labels,
+};
+use super::plot::{Plot, write_plot, write_sample};
+use super::text::Escaped;
+use super::{Chart, Panel};
+
+const INK: &str = "#1f2328";
+const FONTS: &str =
+    "-apple-system,BlinkMacSystemFont,'Segoe UI',Helvetica,Arial,'DejaVu Sans',sans-serif";
+
+impl Chart<'_> {
+    /// Writes the picture.
+    ///
+    /// # Errors
+    ///
+    /// Those of `out`.
+    pub fn write(&self, out: &mut impl Write) -> io::Result<()> {
+        let layout = Layout::of(self);
+        write_head(out, self, &layout)?;
+        for (panel, frame) in self.panels.iter().zip(&layout.frames) {
+            write_axis_title(out, panel, frame)?;
+            write_legend(out, panel, frame)?;
+            let last = frame.bottom == layout.plot_bottom;
+            write_plot(out, &Plot { panel, frame, x: &layout.x, last })?;
+        }
+        write_marks(out, self, &layout)?;
+        let middle = (layout.left + layout.right) / 2;
+        let title = axis_title(self.x.title, self.x.unit);
+        writeln!(
+            out,
+            "<text x=\"{middle}\" y=\"{}\" text-anchor=\"middle\" font-weight=\"600\">{}</text>",
+            layout.plot_bottom + TITLE_BELOW,
+            Escaped(&title)
+        )?;
+        writeln!(out, "</svg>")
+    }
+}
+
+/// The ground and the titles.
+fn write_head(out: &mut impl Write, chart: &Chart<'_>, layout: &Layout) -> io::Result<()> {
+    let Layout { width, height, .. } = layout;
+    writeln!(
+        out,
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
+             viewBox=\"0 0 {width} {height}\" role=\"img\" font-family=\"{FONTS}\" \
+             font-size=\"{TEXT}\" fill=\"{INK}\">"
+    )?;
+    writeln!(out, "<title>{}</title>", Escaped(chart.title))?;
+    writeln!(
+        out,
+        "<rect x=\"0.5\" y=\"0.5\" width=\"{}\" height=\"{}\" rx=\"7\" fill=\"#ffffff\" \
+             stroke=\"#d0d7de\"/>",
+        width - 1,
+        height - 1
+    )?;
+    let mut base = MARGIN;
+    if !chart.title.is_empty() {
+        base += TITLE - 3;
+        writeln!(
+            out,
+            "<text x=\"{MARGIN}\" y=\"{base}\" font-size=\"{TITLE}\" font-weight=\"600\">{}</text>",
+            Escaped(chart.title)
+        )?;
+        base += 7 + 3;
+    }
+    if !chart.subtitle.is_empty() {
+        base += TEXT - 3;
+        writeln!(
+            out,
+            "<text x=\"{MARGIN}\" y=\"{base}\" fill=\"{PALE_INK}\">{}</text>",
+            Escaped(chart.subtitle)
+        )?;
+    }
+    Ok(())
+}
+
+fn write_axis_title(out: &mut impl Write, panel: &Panel<'_>, frame: &Frame) -> io::Result<()> {
+    writeln!(
+        out,
+        "<text x=\"{MARGIN}\" y=\"{}\" font-weight=\"600\">{}</text>",
+        frame.head + 14,
+        Escaped(&axis_title(panel.y.title, panel.y.unit))
+    )
+}
+
+fn write_legend(out: &mut impl Write, panel: &Panel<'_>, frame: &Frame) -> io::Result<()> {
+    for (row, at, series) in legend(panel, frame.right - MARGIN) {
+        let middle = frame.head + LEGEND_ROW * row + 10;
+        write_sample(out, series, at, middle)?;
+        writeln!(
+            out,
+            "<text x=\"{}\" y=\"{}\">{}</text>",
+            at + SAMPLE + SAMPLE_GAP,
+            middle + 4,
+            Escaped(series.name)
+        )?;
+    }
+    Ok(())
+}
+
+/// Lines through all panels, and their names above.
+fn write_marks(out: &mut impl Write, chart: &Chart<'_>, layout: &Layout) -> io::Result<()> {
+    let labels = mark_labels(chart, &layout.x, layout.right);
+    for (mark, label) in chart.marks.iter().zip(labels) {
+        let at = layout.x.place(mark.at);
+        let mut top = layout.marks_top + MARK_ROW * label.row;
+        let anchor = if label.is_left { " text-anchor=\"end\"" } else { "" };
+        writeln!(
+            out,
+            "<text x=\"{}\" y=\"{}\"{anchor} font-size=\"{SMALL}\" fill=\"{PALE_INK}\">{}</text>",
+            label.at,
+            top + 10,
+            Escaped(mark.label)
+        )?;
+        write!(out, "<path stroke=\"{PALE_INK}\" stroke-dasharray=\"3 3\" fill=\"none\" d=\"")?;
+        for (number, frame) in layout.frames.iter().enumerate() {
+            if number > 0 {
+                top = frame.top;
+            }
+            write!(out, "M{at} {top}V{}", frame.bottom)?;
+        }
+        writeln!(out, "\"/>")?;
+    }
+    Ok(())
+}

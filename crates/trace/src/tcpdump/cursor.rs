@@ -1,0 +1,196 @@
+//! A place in a text, and the tokens from there on.
+
+use super::TextError;
+use super::clock::{self, Found};
+
+/// Walks over the tokens of one packet, across the line breaks a mail program put between them.
+#[derive(Debug, Clone)]
+pub(super) struct Cursor<'a> {
+    text: &'a str,
+    at: usize,
+    /// End of the last token taken: where the next one is missing if the packet ends.
+    end: usize,
+    /// Signs of quotation (`> > `) at the beginning of the packet's lines.
+    quotes: usize,
+}
+
+impl<'a> Cursor<'a> {
+    /// At byte `at` of `text`, on a line with so many signs of quotation before it.
+    pub(super) fn new(text: &'a str, at: usize, quotes: usize) -> Self {
+        Self { text, at, end: at, quotes }
+    }
+
+    pub(super) fn at(&self) -> usize {
+        self.at
+    }
+
+    /// Takes the bytes up to `at`.
+    pub(super) fn go_to(&mut self, at: usize) {
+        self.at = at;
+        self.end = at;
+    }
+
+    /// What is left of the text.
+    pub(super) fn rest(&self) -> &'a str {
+        &self.text[self.at..]
+    }
+
+    /// Goes to the next token, over blanks and over the end of a line that the next line goes on.
+    pub(super) fn skip_blanks(&mut self) {
+        loop {
+            self.at += self.rest().len() - self.rest().trim_start_matches([' ', '\t', '\r']).len();
+            let Some(next) = self.rest().strip_prefix('\n') else { return };
+            let next_line = next.split('\n').next().unwrap_or_default();
+            let Some(margin) = unquote(next_line, self.quotes) else { return };
+            let body = next_line[margin..].trim();
+            if body.is_empty() || body.starts_with("//") || packet_start(next_line).is_some() {
+                return;
+            }
+            self.at += 1 + margin;
+        }
+    }
+
+    /// Takes `token` if it comes next.
+    pub(super) fn take(&mut self, token: &str) -> bool {
+        self.skip_blanks();
+        let found = self.rest().starts_with(token);
+        if found {
+            self.go_to(self.at + token.len());
+        }
+        found
+    }
+
+    /// Takes the word `word`, if it comes next and ends there.
+    pub(super) fn take_word(&mut self, word: &str) -> bool {
+        self.skip_blanks();
+        self.peek_word() == word && self.take(word)
+    }
+
+    /// Letters and digits that come next.
+    pub(super) fn peek_word(&self) -> &'a str {
+        let rest = self.rest();
+        let end = rest.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(rest.len());
+        &rest[..end]
+    }
+
+    /// Takes all up to the next blank.
+    pub(super) fn until_blank(&mut self, expected: &str) -> Result<&'a str, TextError> {
+        self.skip_blanks();
+        let rest = self.rest();
+        let token = &rest[..rest.find(char::is_whitespace).unwrap_or(rest.len())];
+        if token.is_empty() {
+            return Err(self.expected(expected));
+        }
+        self.go_to(self.at + token.len());
+        Ok(token)
+    }
+
+    /// Takes `token` or fails.
+    pub(super) fn need(&mut self, token: &str) -> Result<(), TextError> {
+        if self.take(token) { Ok(()) } else { Err(self.expected(&format!("`{token}`"))) }
+    }
+
+    /// Takes the word `word` or fails.
+    pub(super) fn need_word(&mut self, word: &str) -> Result<(), TextError> {
+        if self.take_word(word) { Ok(()) } else { Err(self.expected(&format!("`{word}`"))) }
+    }
+
+    /// Takes a decimal number that fits into `N`, or fails; `what` names it.
+    pub(super) fn number<N: TryFrom<u64>>(&mut self, what: &str) -> Result<N, TextError> {
+        self.skip_blanks();
+        let word = self.peek_word();
+        let digits = word.bytes().all(|byte| byte.is_ascii_digit());
+        let value = if digits { word.parse::<u64>().ok() } else { None };
+        let Some(number) = value.and_then(|value| N::try_from(value).ok()) else {
+            let bits = 8 * size_of::<N>();
+            return Err(self.expected(&format!("{what}, a number of {bits} bits")));
+        };
+        self.go_to(self.at + word.len());
+        Ok(number)
+    }
+
+    /// Passes over a clause in round brackets, if one begins here; brackets nest.
+    pub(super) fn skip_clause(&mut self) -> Result<(), TextError> {
+        if !self.take("(") {
+            return Ok(());
+        }
+        let mut depth = 1;
+        while depth > 0 {
+            self.skip_blanks();
+            match self.rest().chars().next() {
+                None | Some('\n') => return Err(self.expected("`)`")),
+                Some('(') => depth += 1,
+                Some(')') => depth -= 1,
+                Some(_) => {}
+            }
+            self.go_to(self.at + self.rest().chars().next().map_or(0, char::len_utf8));
+        }
+        Ok(())
+    }
+
+    /// That `expected` should come next.
+    pub(super) fn expected(&self, expected: &str) -> TextError {
+        let mut here = self.clone();
+        here.skip_blanks();
+        match here.rest().chars().next() {
+            None => TextError::new(self.text, self.end, expected, "the end of the text"),
+            Some('\n') => TextError::new(self.text, self.end, expected, "the end of the packet"),
+            Some(first) => {
+                let word = match here.peek_word() {
+                    "" => first.to_string(),
+                    word => word.chars().take(24).collect(),
+                };
+                TextError::new(self.text, here.at, expected, &format!("`{word}`"))
+            }
+        }
+    }
+
+    /// That `expected` should stand where the byte `at` is, and not `found`.
+    pub(super) fn wrong(&self, at: usize, expected: &str, found: &str) -> TextError {
+        TextError::new(self.text, at, expected, &format!("`{found}`"))
+    }
+}
+
+/// The beginning of a packet line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Start {
+    /// Signs of quotation before it.
+    pub(super) quotes: usize,
+    /// Byte of the line where the stamp begins.
+    pub(super) margin: usize,
+    pub(super) stamp: Found,
+}
+
+/// Does a packet begin on this line: a stamp and `IP` or `IP6`? With `-i any` the interface and
+/// the direction stand between the two.
+pub(super) fn packet_start(line: &str) -> Option<Start> {
+    let mut margin = 0;
+    let mut quotes = 0;
+    for c in line.chars() {
+        match c {
+            '>' => quotes += 1,
+            ' ' | '\t' => {}
+            _ => break,
+        }
+        margin += 1;
+    }
+    let stamp = clock::find(&line[margin..])?;
+    let mut words = line[margin + stamp.len..].split_whitespace();
+    let begins = match words.next()? {
+        "IP" | "IP6" => true,
+        _ => {
+            matches!(words.next()?, "In" | "Out" | "M" | "B" | "P")
+                && matches!(words.next()?, "IP" | "IP6")
+        }
+    };
+    begins.then_some(Start { quotes, margin, stamp })
+}
+
+/// Bytes of `line` that are blanks and `quotes` signs of quotation; `None` if there are fewer.
+fn unquote(line: &str, quotes: usize) -> Option<usize> {
+    let mut rest = line.trim_start_matches([' ', '\t']);
+    for _ in 0..quotes {
+        rest = rest.strip_prefix('>')?.trim_start_matches([' ', '\t']);
+    }
+    Some(line.len() - rest.len())
+}

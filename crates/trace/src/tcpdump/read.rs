@@ -1,0 +1,327 @@
+//! Packet lines out of any text.
+//!
+//! Grammar: print-ip.c and print-tcp.c of tcpdump 4.99, with blanks and line breaks allowed
+//! between any two tokens behind the stamp.
+
+use std::collections::BTreeMap;
+
+use packet::{Flags, IpVersion};
+use units::Duration;
+
+use super::clock::Clock;
+use super::cursor::{Cursor, Start, packet_start};
+use super::line::{Address, Numbers, SeqRange, TraceLine};
+use super::{TextError, options};
+
+/// What tcpdump prints behind the addresses of packets that are not TCP.
+const OTHERS: [&str; 9] = ["UDP", "ICMP", "ICMP6", "IGMP", "igmp", "ESP", "AH", "SCTP", "PIMv2"];
+
+const HALF_A_DAY: Duration = Duration::from_secs(43_200);
+const DAY: Duration = Duration::from_secs(86_400);
+
+/// All packets of a text; prose, remarks (`//`) and packets of other protocols are passed over.
+///
+/// # Errors
+///
+/// [`TextError`] at the first packet line that is broken or cut off, or at the beginning if there
+/// is no packet line at all.
+pub fn read(text: &str) -> Result<Vec<TraceLine<'_>>, TextError> {
+    let packets = Lines::new(text).collect::<Result<Vec<_>, _>>()?;
+    if packets.is_empty() {
+        let expected = "a packet line of tcpdump (`0.100 IP a > b: Flags [.], ack 1, ...`)";
+        return Err(TextError::new(text, 0, expected, "a text without one"));
+    }
+    Ok(packets)
+}
+
+/// The packets of a text one by one; it ends at the first error.
+#[derive(Debug, Clone)]
+pub struct Lines<'a> {
+    text: &'a str,
+    at: usize,
+    line: usize,
+    /// Stamp of the last packet, and the midnights passed since the first.
+    last: Duration,
+    midnights: Duration,
+    any: bool,
+    connections: BTreeMap<(Address<'a>, Address<'a>), Connection>,
+}
+
+impl<'a> Lines<'a> {
+    /// The packets of `text`.
+    pub const fn new(text: &'a str) -> Self {
+        Self {
+            text,
+            at: 0,
+            line: 1,
+            last: Duration::ZERO,
+            midnights: Duration::ZERO,
+            any: false,
+            connections: BTreeMap::new(),
+        }
+    }
+
+    /// Leaves everything up to `at` behind.
+    fn go_to(&mut self, at: usize) {
+        self.line += self.text[self.at..at].bytes().filter(|&byte| byte == b'\n').count();
+        self.at = at;
+    }
+
+    fn go_to_next_line(&mut self) {
+        let rest = &self.text[self.at..];
+        self.go_to(self.at + rest.find('\n').map_or(rest.len(), |newline| newline + 1));
+    }
+
+    fn packet(&mut self, start: Start) -> Result<Option<TraceLine<'a>>, TextError> {
+        let stamp = self.at + start.margin;
+        let mut from = Cursor::new(self.text, stamp, start.quotes);
+        from.go_to(stamp + start.stamp.len);
+        let read = read_packet(&mut from);
+        let line = self.line;
+        self.go_to(from.at());
+        self.go_to_next_line();
+        let Some(packet) = read? else { return Ok(None) };
+
+        let clock = start.stamp.clock;
+        let at = self.on_the_clock(clock, start.stamp.at);
+        let numbers = self.numbers(&packet);
+        Ok(Some(TraceLine { line, clock, at, numbers, ..packet }))
+    }
+
+    /// Counts a time of day on past midnight.
+    fn on_the_clock(&mut self, clock: Clock, at: Duration) -> Duration {
+        let mut now = at + self.midnights;
+        if clock == Clock::TimeOfDay && now + HALF_A_DAY < self.last {
+            self.midnights += DAY;
+            now += DAY;
+        }
+        self.last = now;
+        self.any = true;
+        now
+    }
+
+    /// How the numbers of `packet` count, from what its connection showed before.
+    fn numbers(&mut self, packet: &TraceLine<'a>) -> Numbers {
+        let reversed = packet.src > packet.dst;
+        let key = if reversed { (packet.dst, packet.src) } else { (packet.src, packet.dst) };
+        let connection = self.connections.entry(key).or_default();
+        let (own, peer) = if reversed { (1, 0) } else { (0, 1) };
+        if let (true, Some(seq)) = (packet.flags.has(Flags::SYN), packet.seq) {
+            connection.isn[own] = Some(seq.start);
+            if let Some(ack) = packet.ack {
+                connection.isn[peer] = Some(ack.wrapping_sub(1));
+            }
+            connection.numbers = None;
+            return Numbers::Absolute;
+        }
+        let Some(ack) = packet.ack else { return Numbers::Absolute };
+        if let (None, Some(isn)) = (connection.numbers, connection.isn[peer]) {
+            // Of the two ways to take the number, the true one lies near the beginning.
+            let absolute = ack.wrapping_sub(isn) < ack;
+            connection.numbers = Some(if absolute { Numbers::Absolute } else { Numbers::Relative });
+        }
+        connection.numbers.unwrap_or(Numbers::Unknown)
+    }
+}
+
+/// What is known of the numbers of a connection.
+#[derive(Debug, Clone, Copy, Default)]
+struct Connection {
+    /// Initial sequence numbers of the lower and the higher address.
+    isn: [Option<u32>; 2],
+    /// Seen on the first packet behind the handshake.
+    numbers: Option<Numbers>,
+}
+
+impl<'a> Iterator for Lines<'a> {
+    type Item = Result<TraceLine<'a>, TextError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        while self.at < self.text.len() {
+            let rest = &self.text[self.at..];
+            let line = rest.split('\n').next().unwrap_or_default();
+            let found = match packet_start(line) {
+                Some(start) => self.packet(start).transpose(),
+                None => {
+                    let broken = broken_start(line, self.any && rest.trim() == line.trim());
+                    let error = broken.map(|(margin, expected)| {
+                        Err(Cursor::new(self.text, self.at + margin, 0).expected(expected))
+                    });
+                    self.go_to_next_line();
+                    error
+                }
+            };
+            if found.is_some() {
+                if matches!(found, Some(Err(_))) {
+                    self.at = self.text.len();
+                }
+                return found;
+            }
+        }
+        None
+    }
+}
+
+/// Does a line without the beginning of a packet line look like what is left of one? Gives the
+/// byte where the trouble begins and what should stand there. `last` tells that packets came
+/// before and no text comes behind.
+fn broken_start(line: &str, last: bool) -> Option<(usize, &'static str)> {
+    let margin = line.len() - line.trim_start_matches(['>', ' ', '\t']).len();
+    let body = line[margin..].trim_end();
+    if body.starts_with("//") {
+        return None;
+    }
+    match super::clock::find(body) {
+        // A text cut off behind its last stamp.
+        Some(stamp) if last && body.len() == stamp.len => {
+            Some((margin + stamp.len, "`IP` or `IP6`"))
+        }
+        Some(stamp) if body.contains(": Flags [") => {
+            let after = &body[stamp.len..];
+            let blanks = after.len() - after.trim_start().len();
+            Some((margin + stamp.len + blanks, "`IP` or `IP6`"))
+        }
+        None if body.contains(": Flags [") && !body.starts_with("Flags") => {
+            Some((margin, "a time stamp (`0.100`, `07:46:01.100400`) and `IP`"))
+        }
+        _ => None,
+    }
+}
+
+/// Reads a packet from behind its stamp; `None` if it is not one of TCP.
+fn read_packet<'a>(from: &mut Cursor<'a>) -> Result<Option<TraceLine<'a>>, TextError> {
+    let ip = loop {
+        // Before `IP` the interface and the direction may stand (`-i any`).
+        match from.until_blank("`IP` or `IP6`")? {
+            "IP" => break IpVersion::V4,
+            "IP6" => break IpVersion::V6,
+            _ => {}
+        }
+    };
+    from.skip_clause()?;
+    let src = Address::split(from.until_blank("the sender's address")?);
+    from.need(">")?;
+    from.skip_blanks();
+    let dst_at = from.at();
+    let dst = from.until_blank("the receiver's address")?;
+    let Some(dst) = dst.strip_suffix(':') else {
+        return Err(from.wrong(dst_at, "the receiver's address and `:`", dst));
+    };
+    from.skip_blanks();
+    let word = from.peek_word();
+    if OTHERS.contains(&word) || word.starts_with(|c: char| c.is_ascii_digit()) {
+        return Ok(None);
+    }
+    let line = read_tcp(
+        from,
+        TraceLine {
+            line: 0,
+            clock: Clock::Seconds,
+            at: Duration::ZERO,
+            ip,
+            src,
+            dst: Address::split(dst),
+            flags: Flags::NONE,
+            seq: None,
+            ack: None,
+            numbers: Numbers::Unknown,
+            window: 0,
+            options: None,
+            length: 0,
+        },
+    )?;
+    Ok(Some(line))
+}
+
+/// `Flags [.], seq 1:1449, ack 1, win 65, options [..], length 1448`.
+fn read_tcp<'a>(
+    from: &mut Cursor<'a>,
+    mut line: TraceLine<'a>,
+) -> Result<TraceLine<'a>, TextError> {
+    from.need_word("Flags")?;
+    line.flags = read_flags(from)?;
+    from.need(",")?;
+    if from.take_word("cksum") {
+        from.until_blank("the checksum")?;
+        from.skip_clause()?;
+        from.need(",")?;
+    }
+    let before_seq = from.clone();
+    let seq = if from.take_word("seq") { Some(read_seq(from)?) } else { None };
+    line.seq = seq.map(|(range, _)| range);
+    if line.flags.has(Flags::ACK) {
+        if !from.take_word("ack") {
+            let expected = if seq.is_some() { "`ack`" } else { "`seq` or `ack`" };
+            return Err(from.expected(expected));
+        }
+        line.ack = Some(from.number("the acknowledgment number")?);
+        from.need(",")?;
+    }
+    from.need_word("win")?;
+    line.window = from.number("the window")?;
+    from.need(",")?;
+    if from.take_word("urg") {
+        from.number::<u16>("the urgent pointer")?;
+        from.need(",")?;
+    }
+    if from.take_word("options") {
+        line.options = Some(options::read(from)?);
+        from.need(",")?;
+    }
+    from.need_word("length")?;
+    line.length = from.number("the length of the payload")?;
+
+    let marks = [Flags::SYN, Flags::FIN, Flags::RST].into_iter().any(|mark| line.flags.has(mark));
+    match seq {
+        None if line.length > 0 || marks => Err(before_seq.expected("`seq`")),
+        Some((SeqRange { start, end }, end_at)) if end != start.wrapping_add(line.length) => {
+            let (length, due) = (line.length, start.wrapping_add(line.length));
+            let expected = format!("{due} ({start} and the length of {length})");
+            Err(from.wrong(end_at, &expected, &end.to_string()))
+        }
+        _ => Ok(line),
+    }
+}
+
+/// `1:1449,` or `1,` behind the word `seq`, and the byte where the second number begins.
+fn read_seq(from: &mut Cursor<'_>) -> Result<(SeqRange, usize), TextError> {
+    from.skip_blanks();
+    let mut end_at = from.at();
+    let start = from.number("the sequence number")?;
+    let mut end = start;
+    if from.take(":") {
+        from.skip_blanks();
+        end_at = from.at();
+        end = from.number("the end of the sequence numbers")?;
+    }
+    from.need(",")?;
+    Ok((SeqRange { start, end }, end_at))
+}
+
+/// `[S.]`, in the letters of [`Flags`].
+fn read_flags(from: &mut Cursor<'_>) -> Result<Flags, TextError> {
+    from.need("[")?;
+    let mut flags = Flags::NONE;
+    if from.take_word("none") {
+        from.need("]")?;
+        return Ok(flags);
+    }
+    loop {
+        flags |= match from.rest().chars().next() {
+            Some('F') => Flags::FIN,
+            Some('S') => Flags::SYN,
+            Some('R') => Flags::RST,
+            Some('P') => Flags::PSH,
+            Some('.') => Flags::ACK,
+            Some('U') => Flags::URG,
+            Some('E') => Flags::ECE,
+            Some('W') => Flags::CWR,
+            Some(']') if flags != Flags::NONE => {
+                from.need("]")?;
+                return Ok(flags);
+            }
+            _ => return Err(from.expected("a flag of `FSRP.UEW` or `]`")),
+        };
+        from.go_to(from.at() + 1);
+    }
+}

@@ -1,0 +1,332 @@
+//! Packet lines read from mails and from the output of tcpdump.
+
+use ackclock_trace as trace;
+
+use packet::{Flags, IpVersion, SackBlock, Timestamps};
+use proptest::prelude::*;
+use trace::tcpdump::{Address, Clock, Lines, Numbers, SeqRange, TextError, TraceLine, read};
+use units::{Duration, SeqNum};
+
+const MAIL: &str = include_str!("data/slow-start-mail.txt");
+
+fn ms(n: u64) -> Duration {
+    Duration::from_millis(n)
+}
+
+#[test]
+fn the_mail_is_read_whole() {
+    let packets = read(MAIL).unwrap();
+    // (line, ms, from the sender?, seq, ack, window, length)
+    let rows: Vec<_> = packets
+        .iter()
+        .map(|p| {
+            let seq = p.seq.map(|SeqRange { start, end }| (start, end));
+            (p.line, p.at.as_millis(), p.src.host == "sender", seq, p.ack, p.window, p.length)
+        })
+        .collect();
+    let expected = [
+        (9, 0, true, Some((205_083_268, 205_083_268)), None, 65_535, 0),
+        (11, 100, false, Some((708_257_395, 708_257_395)), Some(205_083_269), 65_160, 0),
+        (14, 100, true, None, Some(1), 65, 0),
+        (19, 101, true, Some((1, 14_481)), Some(1), 65, 14_480),
+        (22, 201, false, None, Some(14_481), 427, 0),
+        (23, 201, true, Some((14_481, 31_857)), Some(1), 65, 17_376),
+        (26, 301, false, None, Some(31_857), 411, 0),
+        (27, 301, true, Some((31_857, 52_129)), Some(1), 65, 20_272),
+        (30, 402, false, None, Some(52_129), 395, 0),
+        (31, 402, true, Some((52_129, 73_629)), Some(1), 65, 21_500),
+        (33, 402, true, Some((73_629, 75_077)), Some(1), 65, 1_448),
+    ];
+    assert_eq!(rows, expected);
+
+    let [syn, syn_ack, ack, rest @ ..] = &packets[..] else { panic!() };
+    let options = syn.options.unwrap();
+    assert_eq!((options.mss, options.window_scale), (Some(1_460), Some(10)));
+    assert!(options.sack_permitted);
+    assert_eq!(options.timestamps, Some(Timestamps { val: 495_212_525, ecr: 0 }));
+    let options = syn_ack.options.unwrap();
+    assert_eq!(options.timestamps, Some(Timestamps { val: 563_185_696, ecr: 495_212_525 }));
+    assert_eq!(options.window_scale, Some(7));
+    let options = ack.options.unwrap();
+    assert_eq!((options.mss, options.window_scale), (None, None));
+    // Left out for brevity is not the same as none.
+    assert!(rest.iter().all(|p| p.options.is_none()));
+    assert_eq!(syn.flags, Flags::SYN);
+    assert_eq!(rest[6].flags, Flags::PSH | Flags::ACK);
+    assert_eq!((syn.numbers, syn_ack.numbers), (Numbers::Absolute, Numbers::Absolute));
+    assert!(packets[2..].iter().all(|p| p.numbers == Numbers::Relative));
+    assert!(packets.iter().all(|p| p.clock == Clock::Seconds && p.ip == IpVersion::V4));
+    assert!(packets.iter().all(|p| p.src.port.is_none() && p.dst.port.is_none()));
+}
+
+/// The mail with every packet on one line.
+fn unwrapped() -> String {
+    let joined = MAIL.replace("\n", "\n\n");
+    joined
+        .replace("options\n\n[", "options [")
+        .replace("win\n\n65160", "win 65160")
+        .replace("ecr\n\n495", "ecr 495")
+        .replace("[nop,nop,TS\n\nval", "[nop,nop,TS val")
+        .replace("65,\n\nlength", "65, length")
+        .replace("\n\n", "\n")
+}
+
+fn without_lines<'a>(packets: &[TraceLine<'a>]) -> Vec<TraceLine<'a>> {
+    packets.iter().map(|p| TraceLine { line: 0, ..*p }).collect()
+}
+
+#[test]
+fn it_does_not_matter_where_lines_are_wrapped() {
+    let flat = unwrapped();
+    let expected = without_lines(&read(MAIL).unwrap());
+    assert_eq!(without_lines(&read(&flat).unwrap()), expected);
+    // After every blank behind `IP`.
+    let mut all_wrapped = String::new();
+    for line in flat.lines() {
+        match line.split_once(" IP ") {
+            Some((stamp, rest)) => {
+                all_wrapped += &format!("{stamp} IP {}\n", rest.replace(' ', "\n"));
+            }
+            None => all_wrapped += &format!("{line}\n"),
+        }
+    }
+    assert_eq!(without_lines(&read(&all_wrapped).unwrap()), expected);
+    let indented_and_dos = MAIL.replace("\n[", "\n\t  [").replace('\n', "\r\n");
+    assert_eq!(without_lines(&read(&indented_and_dos).unwrap()), expected);
+    let quoted: String = MAIL.lines().map(|line| format!("> > {line}\n")).collect();
+    assert_eq!(without_lines(&read(&quoted).unwrap()), expected);
+}
+
+#[test]
+fn stamps_and_addresses_of_every_kind() {
+    let tail = "Flags [.], ack 1, win 63, options [nop,nop,TS val 7 ecr 8], length 0";
+    let epoch = 1_795_288_474_638_166_000;
+    for (head, clock, at) in [
+        (
+            "19:14:34.638166 IP",
+            Clock::TimeOfDay,
+            (19 * 3_600 + 14 * 60 + 34) * 1_000_000_000 + 638_166_000,
+        ),
+        ("1795288474.638166 IP", Clock::Seconds, epoch),
+        ("2026-11-21 19:14:34.638166 IP", Clock::Date, epoch),
+        ("2026-11-21 19:14:34.638166 eth0  Out IP", Clock::Date, epoch),
+        (" 00:00:00.045354487 IP", Clock::TimeOfDay, 45_354_487),
+    ] {
+        let text = format!("{head} 10.83.77.1.40001 > 10.83.77.2.47101: {tail}\n");
+        let packet = read(&text).unwrap()[0];
+        assert_eq!((packet.clock, packet.at), (clock, Duration::from_nanos(at)), "{head}");
+        assert_eq!(packet.src, Address { host: "10.83.77.1", port: Some("40001") });
+        assert_eq!(packet.dst, Address { host: "10.83.77.2", port: Some("47101") });
+        assert_eq!(packet.numbers, Numbers::Unknown);
+    }
+    let v6 = format!("0.5 IP6 2001:db8::1.40001 > www.example.org.https: {tail}");
+    let packet = read(&v6).unwrap()[0];
+    assert_eq!(packet.ip, IpVersion::V6);
+    assert_eq!(packet.src, Address { host: "2001:db8::1", port: Some("40001") });
+    assert_eq!(packet.dst, Address { host: "www.example.org", port: Some("https") });
+}
+
+#[test]
+fn the_verbose_form_is_read() {
+    // As `tcpdump -vv` prints it.
+    let text = "\
+19:14:34.592811 IP (tos 0x0, ttl 64, id 41123, offset 0, flags [DF], proto TCP (6), length 64)
+    10.83.77.2.47101 > 10.83.77.1.40001: Flags [.], cksum 0xeabc (correct), seq 1, ack 69881, \
+win 103, options [nop,nop,TS val 3978754036 ecr 3873161493,nop,nop,sack 2 {71329:77121}{1:2}], length 0
+19:14:34.592900 IP (tos 0x0, ttl 64, id 1, offset 0, flags [DF], proto UDP (17), length 30)
+    10.83.77.2.53 > 10.83.77.1.40001: UDP, length 2
+";
+    let packets = read(text).unwrap();
+    assert_eq!(packets.len(), 1);
+    let options = packets[0].options.unwrap();
+    let block = |left, right| SackBlock { left: SeqNum(left), right: SeqNum(right) };
+    assert_eq!(options.sack.as_slice(), [block(71_329, 77_121), block(1, 2)]);
+    assert_eq!(packets[0].seq, Some(SeqRange { start: 1, end: 1 }));
+}
+
+#[test]
+fn other_protocols_are_passed_over() {
+    let text = "\
+12:00:00.000000 ARP, Request who-has 10.0.0.1 tell 10.0.0.2, length 28
+12:00:00.000001 IP 10.0.0.1.5353 > 224.0.0.251.5353: 0 PTR (QM)? _ipp._tcp.local. (32)
+12:00:00.000002 IP 10.0.0.1 > 10.0.0.2: ICMP echo request, id 1, seq 1, length 64
+12:00:00.000003 IP 10.0.0.1.80 > 10.0.0.2.4000: Flags [P.], seq 1:6, ack 1, win 5, length 5: HTTP: GET /
+12:00:00.000004 IP6 fe80::1 > ff02::16: ICMP6, multicast listener report v2, length 28
+";
+    let packets = read(text).unwrap();
+    assert_eq!(packets.iter().map(|p| p.line).collect::<Vec<_>>(), [4]);
+}
+
+#[test]
+fn midnight_does_not_turn_time_back() {
+    let line = |stamp| format!("{stamp} IP a > b: Flags [.], ack 1, win 1, length 0\n");
+    let text = [line("23:59:59.900000"), line("00:00:00.100000"), line("00:00:00.099999")].concat();
+    let packets = read(&text).unwrap();
+    assert_eq!(packets[1].at, Duration::from_secs(86_400) + ms(100));
+    assert_eq!(packets[2].at, Duration::from_nanos(86_400_099_999_000));
+}
+
+#[test]
+fn absolute_numbers_are_told_from_relative_ones() {
+    // As `tcpdump -S` prints a connection, and as it does without.
+    let text = |ack, seq: &str| {
+        format!(
+            "0.0 IP a.1 > b.2: Flags [S], seq 3000000000, win 1, length 0\n\
+             0.1 IP b.2 > a.1: Flags [S.], seq 4000000000, ack 3000000001, win 1, length 0\n\
+             0.2 IP a.1 > b.2: Flags [.], ack {ack}, win 1, length 0\n\
+             0.3 IP a.1 > b.2: Flags [.], seq {seq}, ack {ack}, win 1, length 10\n\
+             0.4 IP a.1 > b.2: Flags [R], seq 3000000011, win 1, length 0\n"
+        )
+    };
+    let numbers = |text: &str| read(text).unwrap().iter().map(|p| p.numbers).collect::<Vec<_>>();
+    use Numbers::{Absolute, Relative};
+    let relative = [Absolute, Absolute, Relative, Relative, Absolute];
+    assert_eq!(numbers(&text(1, "1:11")), relative);
+    assert_eq!(numbers(&text(4_000_000_001_u32, "3000000001:3000000011")), [Absolute; 5]);
+}
+
+/// The error of a text, as shown.
+fn complaint(text: &str) -> String {
+    read(text).unwrap_err().to_string()
+}
+
+#[test]
+fn errors_point_at_the_place() {
+    let good = "0.1 IP a > b: Flags [.], seq 1:11, ack 1, win 65, length 10\n";
+    assert!(read(good).is_ok());
+    for (from, to, column, expected, found) in [
+        ("Flags", "Flag", 15, "`Flags`", "`Flag`"),
+        ("[.]", "[x]", 22, "a flag of `FSRP.UEW` or `]`", "`x`"),
+        ("[.]", "[]", 22, "a flag of `FSRP.UEW` or `]`", "`]`"),
+        ("1:11", "1-11", 31, "`,`", "`-`"),
+        ("1:11", "1:12", 32, "11 (1 and the length of 10)", "`12`"),
+        ("ack 1", "ack one", 40, "the acknowledgment number, a number of 32 bits", "`one`"),
+        ("ack 1, ", "", 36, "`ack`", "`win`"),
+        ("seq 1:11, ", "", 26, "`seq`", "`ack`"),
+        ("win 65", "win 65536", 47, "the window, a number of 16 bits", "`65536`"),
+        ("win 65", "wnd 65", 43, "`win`", "`wnd`"),
+        ("length 10", "length 1o", 58, "the length of the payload, a number of 32 bits", "`1o`"),
+        (
+            "win 65",
+            "win 65, options [TS val x]",
+            65 + 2,
+            "the timestamp, a number of 32 bits",
+            "`x`",
+        ),
+        ("win 65", "win 65, options [sack 5 {1:2}]", 65, "at most 4 SACK blocks", "`5`"),
+        ("b:", "b", 12, "the receiver's address and `:`", "`b`"),
+        (">", "<", 10, "`>`", "`<`"),
+        ("IP", "PI", 5, "`IP` or `IP6`", "`PI`"),
+        ("0.1", "0.x", 1, "a time stamp (`0.100`, `07:46:01.100400`) and `IP`", "`0`"),
+        ("0.1 ", "", 1, "a time stamp (`0.100`, `07:46:01.100400`) and `IP`", "`IP`"),
+    ] {
+        let text = format!("Some words\nbefore.\n{}", good.replacen(from, to, 1));
+        let expected = format!("line 3, column {column}: expected {expected}, found {found}");
+        assert_eq!(complaint(&text), expected, "{text}");
+    }
+}
+
+#[test]
+fn a_text_cut_off_is_an_error_at_its_end() {
+    let end = "found the end of the text";
+    // Line 31 of the mail; four lines before it were joined to their heads.
+    let packet = "Flags [P.], seq 52129:73629, ack 1, win 65, length 215";
+    for (upto, expected) in [
+        ("Flags [P.],", format!("line 27, column 37: expected `seq` or `ack`, {end}")),
+        ("52129:73629,", format!("line 27, column 54: expected `ack`, {end}")),
+        (", win 65,", format!("line 27, column 69: expected `length`, {end}")),
+        (
+            "65, length",
+            format!(
+                "line 27, column 76: expected the length of the payload, a number of 32 bits, {end}"
+            ),
+        ),
+        // A number cut in two is told by the sequence numbers.
+        (
+            "length 215",
+            "line 27, column 48: expected 52344 (52129 and the length of 215), found `73629`"
+                .to_owned(),
+        ),
+    ] {
+        let text = unwrapped();
+        let begin = text.find(packet).unwrap();
+        let at = begin + packet.find(upto).unwrap() + upto.len();
+        assert_eq!(complaint(&text[..at]), expected);
+    }
+}
+
+#[test]
+fn the_next_packet_ends_a_broken_one() {
+    let text =
+        "0.1 IP a > b: Flags [.], ack 1, win\n0.2 IP b > a: Flags [.], ack 1, win 1, length 0\n";
+    let expected = "line 1, column 36: expected the window, a number of 16 bits, \
+                    found the end of the packet";
+    assert_eq!(complaint(text), expected);
+}
+
+#[test]
+fn a_text_without_a_packet_is_an_error() {
+    let error = read("Dear list,\nit is slow. 0.5 IP packets per second!\n").unwrap_err();
+    assert_eq!((error.line, error.column), (1, 1));
+    assert_eq!(error.found, "a text without one");
+    assert!(read("").is_err());
+}
+
+#[test]
+fn lines_end_at_the_first_error() {
+    let text = "0.1 IP a > b: Flags [.]\n\n0.2 IP b > a: Flags [.], ack 1, win 1, length 0\n";
+    let mut lines = Lines::new(text);
+    assert!(matches!(lines.next(), Some(Err(TextError { line: 1, column: 24, .. }))));
+    assert_eq!(lines.next(), None);
+}
+
+/// A change to the mail: at a place, so many bytes become others.
+fn edits() -> impl Strategy<Value = Vec<(prop::sample::Index, usize, String)>> {
+    let piece = prop_oneof![
+        "[ -~\n]{0,6}",
+        "\\PC{0,3}",
+        Just("\n0.5 IP ".to_owned()),
+        Just("4294967296".to_owned()),
+        Just("99999999999999999999".to_owned()),
+        Just("2023-05-02 07:46:01.1 IP ".to_owned()),
+        Just("options [sack 4 {1:2}".to_owned()),
+        Just("((".to_owned()),
+        Just("> ".to_owned()),
+    ];
+    prop::collection::vec((any::<prop::sample::Index>(), 0..40_usize, piece), 1..5)
+}
+
+proptest! {
+    #[test]
+    fn mutated_text_is_read_or_refused(edits in edits(), cut in any::<prop::sample::Index>()) {
+        let mut text = MAIL.to_owned();
+        for (place, len, piece) in edits {
+            let from = text.floor_char_boundary(place.index(text.len()));
+            let to = text.ceil_char_boundary((from + len).min(text.len()));
+            text.replace_range(from..to, &piece);
+        }
+        text.truncate(text.floor_char_boundary(cut.index(2 * text.len() + 1)));
+        let lines = text.split('\n').count();
+        match read(&text) {
+            Ok(packets) => prop_assert!(packets.iter().all(|p| p.line <= lines)),
+            Err(error) => {
+                let line = text.split('\n').nth(error.line - 1).unwrap();
+                prop_assert!(error.column <= line.chars().count() + 1, "{}", error);
+            }
+        }
+    }
+
+    #[test]
+    fn a_mail_cut_anywhere_loses_its_tail_only(cut in 0..MAIL.len()) {
+        let whole = read(MAIL).unwrap();
+        let upto: Vec<_> = Lines::new(&MAIL[..cut]).collect();
+        for (read, true_one) in upto.iter().zip(&whole) {
+            match read {
+                // Nothing of the line tells that the last digits of a window or of options are
+                // missing, but then the length is, too.
+                Ok(read) => prop_assert_eq!(read, true_one),
+                Err(error) => prop_assert!(error.line >= true_one.line),
+            }
+        }
+    }
+}

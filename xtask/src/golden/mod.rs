@@ -1,0 +1,122 @@
+//! Golden rows: states that kernels' own functions went through, replayed through our crates.
+//!
+//! A file's kind is the part of its name that [`KINDS`] lists; its rows must give our crates the
+//! same states in every column. `golden/freebsd/README.md` tells where the rows come from.
+
+mod lro;
+mod newreno;
+mod rows;
+mod srtt_rto;
+#[cfg(test)]
+mod tests;
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use rows::{Garbled, Rows, Tally};
+
+/// Replays one file.
+type Replay = fn(&mut Rows, &mut Tally) -> Result<(), Garbled>;
+
+/// Kinds of files and their replays. A name is searched for the first that it contains.
+const KINDS: [(&str, Replay); 3] =
+    [("newreno", newreno::replay), ("srtt_rto", srtt_rto::replay), ("lro", lro::replay)];
+
+/// How names of golden files end.
+const ENDING: &str = ".csv.gz";
+
+/// What came of one file.
+enum Outcome {
+    /// All rows were read and compared.
+    Replayed(Tally),
+    /// Its kind is not in the table.
+    NoReplay,
+    /// It cannot be read, or makes no sense; nothing is said of the rows before.
+    Garbled(Garbled),
+}
+
+/// The project's own copy of the rows.
+pub(crate) fn own_copy() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../golden/freebsd")
+}
+
+/// Replays the golden files at `place`, a directory or one file, and prints a line for each.
+///
+/// 0 if every row of at least one file agrees, 1 if one differs, 2 if something cannot be read
+/// or nothing was there to replay.
+pub(crate) fn run(place: &Path) -> ExitCode {
+    let files = match golden_files(place) {
+        Ok(files) => files,
+        Err(error) => {
+            eprintln!("{}: {error}", place.display());
+            return ExitCode::from(2);
+        }
+    };
+    let (mut replayed, mut differ, mut garbled) = (0, false, false);
+    for file in &files {
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        match replay(file) {
+            Outcome::Replayed(tally) => {
+                replayed += 1;
+                differ |= tally.mismatches() > 0;
+                println!("{name} rows {} mismatches {}", tally.rows(), tally.mismatches());
+                for mismatch in tally.first() {
+                    println!("  {name}:{mismatch}");
+                }
+            }
+            Outcome::NoReplay => println!("{name} no replay yet"),
+            Outcome::Garbled(error) => {
+                garbled = true;
+                eprintln!("{}:{error}", file.display());
+            }
+        }
+    }
+    if replayed == 0 && !garbled {
+        let kinds = KINDS.map(|(kind, _)| kind).join(", ");
+        eprintln!("{}: nothing to replay: no *{ENDING} of {kinds}", place.display());
+    }
+    match (replayed, differ, garbled) {
+        (0, ..) | (_, _, true) => ExitCode::from(2),
+        (_, true, _) => ExitCode::FAILURE,
+        _ => ExitCode::SUCCESS,
+    }
+}
+
+/// Replays one file by the kind in its name.
+fn replay(file: &Path) -> Outcome {
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    let Some(replay) = replay_of(&name) else { return Outcome::NoReplay };
+    match Rows::open(file).and_then(|mut rows| replay_rows(&mut rows, replay)) {
+        Ok(tally) => Outcome::Replayed(tally),
+        Err(error) => Outcome::Garbled(error),
+    }
+}
+
+fn replay_rows(rows: &mut Rows, replay: Replay) -> Result<Tally, Garbled> {
+    let mut tally = Tally::default();
+    replay(rows, &mut tally)?;
+    tally.not_empty()
+}
+
+/// The replay for a file of this name.
+fn replay_of(name: &str) -> Option<Replay> {
+    KINDS.iter().find(|(kind, _)| name.contains(kind)).map(|(_, replay)| *replay)
+}
+
+/// The golden files at `place`, by name.
+fn golden_files(place: &Path) -> io::Result<Vec<PathBuf>> {
+    if place.is_file() {
+        return Ok(vec![place.to_path_buf()]);
+    }
+    let mut files = Vec::new();
+    for entry in fs::read_dir(place)? {
+        let path = entry?.path();
+        if path.is_file() && path.to_string_lossy().ends_with(ENDING) {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}

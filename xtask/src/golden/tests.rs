@@ -1,0 +1,109 @@
+//! The replay on the project's own copy, and on rows spoiled on purpose.
+
+use std::fs::File;
+use std::io::{Cursor, Read};
+
+use flate2::read::MultiGzDecoder;
+
+use super::rows::{Garbled, Rows, Tally};
+use super::*;
+
+/// The text of one file of the project's copy.
+fn text_of(kind: &str) -> String {
+    let file = File::open(own_copy().join(format!("{kind}{ENDING}"))).unwrap();
+    let mut text = String::new();
+    MultiGzDecoder::new(file).read_to_string(&mut text).unwrap();
+    text
+}
+
+fn replay_text(kind: &str, text: impl Into<Vec<u8>>) -> Result<Tally, Garbled> {
+    let mut rows = Rows::read(Box::new(Cursor::new(text.into())))?;
+    replay_rows(&mut rows, replay_of(kind).unwrap())
+}
+
+/// The first lines of a file, with the field of `column` in the last of them replaced.
+fn spoiled(kind: &str, lines: usize, column: &str, field: &str) -> String {
+    let text = text_of(kind);
+    let mut lines: Vec<String> = text.lines().take(lines).map(str::to_owned).collect();
+    let at = lines[0].split(',').position(|name| name == column).unwrap();
+    let last = lines.last_mut().unwrap();
+    let mut fields: Vec<&str> = last.split(',').collect();
+    assert_ne!(fields[at], field);
+    fields[at] = field;
+    *last = fields.join(",");
+    lines.join("\n")
+}
+
+/// What is said of the only mismatch.
+fn only_mismatch(kind: &str, text: String) -> String {
+    let tally = replay_text(kind, text).unwrap();
+    assert_eq!(tally.mismatches(), 1);
+    tally.first()[0].to_string()
+}
+
+fn complaint(kind: &str, text: impl Into<Vec<u8>>) -> String {
+    replay_text(kind, text).unwrap_err().to_string()
+}
+
+#[test]
+fn every_row_of_the_projects_copy_agrees() {
+    // The numbers of rows are those of the files (`zcat | wc -l`, less the header).
+    for (kind, rows) in [("newreno", 15_323), ("srtt_rto", 2_160), ("lro", 960)] {
+        let tally = replay_text(kind, text_of(kind)).unwrap();
+        assert_eq!((tally.rows(), tally.mismatches()), (rows, 0), "{kind}: {:?}", tally.first());
+    }
+    assert_eq!(run(&own_copy()), ExitCode::SUCCESS);
+}
+
+#[test]
+fn a_state_changed_by_one_is_seen() {
+    // Line 2 of the kernel's rows: the window after INIT is 14480.
+    assert_eq!(
+        only_mismatch("newreno", spoiled("newreno", 3, "cwnd", "17377")),
+        "3: cwnd: expected 17377, got 17376"
+    );
+    for column in ["snd_una", "snd_recover", "in_congrec", "t_bytes_acked", "rxtcur_ticks"] {
+        only_mismatch("newreno", spoiled("newreno", 10, column, "7"));
+    }
+    only_mismatch("srtt_rto", spoiled("srtt_rto", 10, "t_rttvar_fp", "7"));
+    only_mismatch("lro", spoiled("lro", 4, "b", "4|3|2|1|5|0"));
+}
+
+#[test]
+fn a_kernel_that_merged_differently_is_seen_in_both_ways_through_the_lro() {
+    let text = text_of("lro");
+    let row = text.lines().find(|line| line.starts_with("condense")).unwrap();
+    let header = text.lines().next().unwrap();
+    let changed = row.replace("0:1:65160:1:45:1000", "0:1:63712:1:44:1000");
+    assert_ne!(row, changed);
+    let tally = replay_text("lro", format!("{header}\n{changed}")).unwrap();
+    assert_eq!(tally.mismatches(), 2);
+}
+
+#[test]
+fn garbled_rows_are_named_by_line() {
+    let spoil = |column, field| complaint("newreno", spoiled("newreno", 5, column, field));
+    assert_eq!(spoil("event", "NAK"), "5: column event: \"NAK\" is not known");
+    assert_eq!(spoil("acked_bytes", "many"), "5: column acked_bytes: \"many\" is no such number");
+    assert_eq!(spoil("nsegs", "1,2"), "5: 36 fields instead of 35");
+    let rows = text_of("newreno");
+    let headless: Vec<_> = rows.lines().enumerate().filter(|(at, _)| *at != 1).collect();
+    let headless = headless.iter().map(|(_, line)| *line).collect::<Vec<_>>().join("\n");
+    assert_eq!(complaint("newreno", headless), "2: column event: a connection begins with INIT");
+    assert_eq!(complaint("newreno", rows.replacen("cwnd", "window", 1)), "1: no column \"cwnd\"");
+    assert_eq!(complaint("lro", spoiled("lro", 3, "a", "0:0|0")), "3: column a: \"0\"");
+}
+
+#[test]
+fn a_file_is_known_by_a_part_of_its_name() {
+    assert!(replay_of("fresh_newreno_2.csv.gz").is_some());
+    assert!(replay_of("a-lro.csv.gz").is_some());
+    assert!(replay_of("cubic_funcs.csv.gz").is_none());
+}
+
+#[test]
+fn a_place_without_golden_files_is_not_a_success() {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    assert_eq!(run(here), ExitCode::from(2));
+    assert_eq!(run(&here.join("nowhere")), ExitCode::from(2));
+}
