@@ -134,9 +134,10 @@ fn read_manifest(place: &Path, names: &BTreeMap<String, String>) -> Result<Manif
         for table in TABLES {
             let listed = root.get(table).and_then(|table| table.as_table());
             for (short, value) in listed.into_iter().flatten() {
-                let of_house = names.get(short).cloned().or_else(|| {
-                    value.get("path").map(|_| package_of(short, value))
-                });
+                let of_house = names
+                    .get(short)
+                    .cloned()
+                    .or_else(|| value.get("path").map(|_| package_of(short, value)));
                 uses.extend(of_house.map(|package| (package, table)));
             }
         }

@@ -3,17 +3,19 @@
 //! - `cargo xtask golden [DIR]` replays rows taken from the kernels' own functions.
 //! - `cargo xtask floors` lists the crates by floor and refuses an upward dependency.
 //! - `cargo xtask digest` prints fingerprints of fixed runs: the same in debug and release.
+//! - `cargo xtask docs` draws the pictures and sets the README's trace anew.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a chore reports to its caller")]
 
 mod digest;
+mod docs;
 mod floors;
 mod golden;
 
 use std::path::Path;
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask golden [DIR or FILE] | floors | digest";
+const USAGE: &str = "usage: cargo xtask golden [DIR or FILE] | floors | digest | docs";
 
 fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().skip(1).collect();
@@ -23,6 +25,7 @@ fn main() -> ExitCode {
         (Some("golden"), [place]) => golden::run(Path::new(place)),
         (Some("floors"), []) => list_floors(),
         (Some("digest"), []) => digest::run(),
+        (Some("docs"), []) => docs::run(),
         _ => {
             eprintln!("{USAGE}");
             ExitCode::from(2)

@@ -28,7 +28,7 @@ pub(crate) enum Command {
     /// Run a scenario in virtual time
     Run(RunArgs),
     /// Check scenario files and describe their format
-    #[command(subcommand)]
+    #[command(subcommand, after_help = SCENARIO_EXAMPLES)]
     Scenario(ScenarioCommand),
     /// Print published figures beside what Ackclock measures
     Reproduce(ReproduceArgs),
@@ -89,11 +89,23 @@ pub(crate) enum ScenarioCommand {
     #[command(after_help = SHOW_EXAMPLES, override_usage = "ackclock scenario show [OPTIONS] <FILE>")]
     Show(ScenarioArgs),
     /// Print all keys of scenario files and all knobs of each system, as Markdown tables
+    #[command(after_help = KEYS_EXAMPLES)]
     Keys,
     /// Print the JSON schema of scenario files, for editors
     #[command(after_help = SCHEMA_EXAMPLES)]
     Schema,
 }
+
+const SCENARIO_EXAMPLES: &str = "\
+Examples:
+  ackclock scenario check transfer.toml
+  ackclock scenario keys
+  ackclock scenario schema > ackclock.schema.json";
+
+const KEYS_EXAMPLES: &str = "\
+Examples:
+  ackclock scenario keys
+  ackclock scenario keys | grep sendbuf";
 
 const CHECK_EXAMPLES: &str = "\
 Examples:

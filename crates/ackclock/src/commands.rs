@@ -29,7 +29,7 @@ fn load_scenario(args: ScenarioArgs) -> Result<(PathBuf, Loaded), Failure> {
     };
     let bytes = fs::read(&file).map_err(|error| Failure::file("read", &file, &error))?;
     let name = file.display().to_string();
-    let text = decode(&bytes, &name).map_err(|error| Failure::Scenario(vec![error]))?;
+    let text = decode(&bytes, &name).map_err(Failure::Scenario)?;
     let overrides = Overrides { set: args.set, seed: args.seed };
     let loaded = load(text, &name, &overrides).map_err(Failure::Scenario)?;
     Ok((file, loaded))

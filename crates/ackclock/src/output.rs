@@ -35,8 +35,7 @@ impl OutFile {
     pub(crate) fn create(path: &Path) -> Result<Self, Failure> {
         let failure = |error: &io::Error| Failure::file("write", path, error);
         let named = path.to_owned();
-        // What a link points at is replaced, not the link.
-        let target = fs::canonicalize(path).unwrap_or_else(|_| named.clone());
+        let target = resolved(path);
         if let Ok(metadata) = fs::metadata(&target) {
             if metadata.is_dir() {
                 return Err(failure(&io::Error::from(io::ErrorKind::IsADirectory)));
@@ -70,12 +69,18 @@ impl OutFile {
 
     /// Is it the same file as `path`?
     pub(crate) fn is(&self, path: &Path) -> bool {
-        let target = self.temporary.as_ref().map(|temporary| temporary.target.as_path());
-        target.is_some_and(|target| match fs::canonicalize(path) {
-            Ok(path) => path == target,
-            Err(_) => path == target,
-        })
+        self.temporary.as_ref().is_some_and(|temporary| temporary.target == resolved(path))
     }
+}
+
+/// One name for each file, whether it exists or not; what a link points at, not the link.
+fn resolved(path: &Path) -> PathBuf {
+    let beside = || {
+        let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let directory = fs::canonicalize(directory.unwrap_or(Path::new("."))).ok()?;
+        Some(directory.join(path.file_name()?))
+    };
+    fs::canonicalize(path).ok().or_else(beside).unwrap_or_else(|| path.to_owned())
 }
 
 impl Write for OutFile {

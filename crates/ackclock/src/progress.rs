@@ -53,8 +53,32 @@ fn bar(duration: Duration) -> ProgressBar {
         return ProgressBar::new_spinner()
             .with_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
     }
-    let template = format!("{{bar:40}} {{msg}} of {duration} of virtual time, {{eta}} to go");
+    let template = format!("{{bar:40}} {{msg}} of {duration} of virtual time");
     let style = ProgressStyle::with_template(&template);
     ProgressBar::new(duration.as_millis())
         .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+}
+
+/// A sign of life on standard error while a case runs, if that is a terminal.
+#[derive(Debug)]
+pub(crate) struct Spinner(Option<ProgressBar>);
+
+impl Spinner {
+    /// With the name of what runs.
+    pub(crate) fn new(what: &'static str) -> Self {
+        if !std::io::stderr().is_terminal() {
+            return Self(None);
+        }
+        let bar = ProgressBar::new_spinner().with_message(what);
+        bar.enable_steady_tick(core::time::Duration::from_millis(200));
+        Self(Some(bar))
+    }
+}
+
+impl Drop for Spinner {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.0 {
+            bar.finish_and_clear();
+        }
+    }
 }

@@ -208,3 +208,90 @@ impl<W: Write> Observer for Capture<'_, W> {
         self.failed = self.writer.segment(seen, segment, &between, 0, offset).err();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use units::FlowId;
+
+    use super::*;
+    use crate::scenario::{Overrides, load};
+
+    const SCENARIO: &str = r#"
+host.a = { profile = "freebsd-13.2" }
+host.b = { profile = "linux-6.18", cc = "reno" }
+path = [ { from = "a", to = "b", forward = [], return = [] } ]
+flow = [
+    { name = "up", from = "a", to = "b", bulk = "1MB" },
+    { name = "down", from = "b", to = "a", bulk = "1MB", ip = 6 },
+]
+tap = [ { host = "b", at = "wire" } ]
+"#;
+
+    fn scenario() -> Scenario {
+        load(SCENARIO, "two.toml", &Overrides::default()).unwrap().scenario
+    }
+
+    #[test]
+    fn each_flow_has_its_own_ports_and_both_directions_agree() {
+        let scenario = scenario();
+        let text = |flow, ip, dir| {
+            let segment = Segment { flow: FlowId(flow), ip, dir, ..Segment::default() };
+            let between = endpoints(&scenario, &segment);
+            format!("{} > {}", between.src, between.dst)
+        };
+        let forward = text(0, IpVersion::V4, Dir::Forward);
+        assert_eq!(forward, "10.0.0.1:49152 > 10.0.0.2:5001");
+        let back = text(0, IpVersion::V4, Dir::Reverse);
+        assert_eq!(back, "10.0.0.2:5001 > 10.0.0.1:49152");
+        let other = text(1, IpVersion::V6, Dir::Forward);
+        assert_eq!(other, "[fd00::2]:49153 > [fd00::1]:5001");
+        // 16,384 ports are there; the flow after the last takes the next port of the server.
+        let wrapped = text(16_384, IpVersion::V4, Dir::Forward);
+        assert_eq!(wrapped, "10.0.0.1:49152 > 10.0.0.2:5002");
+    }
+
+    #[test]
+    fn a_tap_that_is_there_is_used_and_another_is_added() {
+        let mut scenario = scenario();
+        assert_eq!(tap(&mut scenario, 1, TapPlace::Wire), 0);
+        assert_eq!(tap(&mut scenario, 1, TapPlace::Stack), 1);
+        assert_eq!(tap(&mut scenario, 1, TapPlace::Stack), 1);
+        assert_eq!(scenario.taps.len(), 2);
+    }
+
+    #[test]
+    fn names_stand_for_hosts_while_one_flow_is_alone() {
+        let mut scenario = scenario();
+        assert_eq!(style(&scenario), Style::tcpdump(Stamp::SinceFirst, EPOCH));
+        scenario.flows.pop();
+        let tcpdump::Names::Hosts(names) = style(&scenario).names else { panic!("names") };
+        assert!(names.contains(&(address(1, IpVersion::V6), "b".to_owned())));
+    }
+
+    #[test]
+    fn bytes_sent_again_are_the_same_bytes() {
+        let scenario = scenario();
+        let capture = |segments: &[Segment]| {
+            let mut capture = Capture::new(&scenario, &[0], "", Vec::new()).unwrap();
+            for segment in segments {
+                capture.tap(Instant::ZERO, 0, true, segment);
+            }
+            capture.finish().unwrap()
+        };
+        // The initial number is such that the second segment lies behind the wrap.
+        let isn = SeqNum(u32::MAX - 1_448);
+        let syn = Segment { flags: Flags::SYN, seq: isn, ..Segment::default() };
+        let data = |place: u64| Segment {
+            flags: Flags::ACK,
+            seq: Offset(1 + place).to_seq(isn),
+            payload: 1_448,
+            ..Segment::default()
+        };
+        let before = capture(&[syn, data(0)]).len();
+        let once = capture(&[syn, data(0), data(1_448)]);
+        let again = capture(&[syn, data(0), data(1_448), data(0)]);
+        let block = once.len() - before;
+        assert_eq!(once[before - block..before], again[once.len()..]);
+        assert_ne!(once[before - block..before], once[before..]);
+    }
+}

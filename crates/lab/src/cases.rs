@@ -138,6 +138,11 @@ impl Report {
         Self { version: env!("CARGO_PKG_VERSION"), cases: Vec::new() }
     }
 
+    /// The report as JSON, a line break at its end.
+    pub fn to_json(&self) -> String {
+        text::pretty(self)
+    }
+
     /// Does every asserted figure of every case hold?
     pub fn holds(&self) -> bool {
         self.cases.iter().all(CaseResult::holds)

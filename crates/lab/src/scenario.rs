@@ -1,10 +1,10 @@
 //! Scenario files: TOML text in, a [`sim::scenario::Scenario`] out, or all that is wrong with it.
 //!
-//! Reading order: [`tree`] (the text with its places), [`overrides`] (`--set`), [`keys`] and
-//! [`kinds`] (how tables are declared and read), then the tables themselves: [`world`], [`host`]
-//! with [`knobs`] and [`offload`], [`path`], [`flow`], [`tap`]. [`schema`](mod@schema) tells
-//! editors the same and [`reference`](mod@reference) people; [`report`](mod@report) shows errors
-//! beside the text. The format is described in docs/scenario.md.
+//! Reading order: `tree` (the text with its places), `overrides` (`--set`), `keys` and `kinds`
+//! (how tables are declared and read), then the tables themselves: `world`, `host` with `knobs`
+//! and `offload`, `path`, `flow`, `tap`. [`schema()`] tells editors the same and [`reference()`]
+//! people; [`report()`] shows errors beside the text. The format is described in
+//! docs/scenario.md.
 
 mod error;
 mod flow;
@@ -95,7 +95,7 @@ pub fn load(
     let composed = if changes.is_empty() { Ok(text.to_owned()) } else { compose(text, &changes) };
     let composed = composed.map_err(|error| {
         let place = file.place(error.span().unwrap_or(0..0));
-        vec![sources.error(Fault::new(place, format!("not valid TOML: {}", error.message())))]
+        sources.errors(vec![Fault::new(place, format!("not valid TOML: {}", error.message()))])
     })?;
     if !changes.is_empty() {
         // What runs is what the composed text says; errors point at what the user wrote.
@@ -116,13 +116,13 @@ pub fn load(
 ///
 /// # Errors
 /// The place of the first byte that is not UTF-8.
-pub fn decode<'t>(bytes: &'t [u8], file_name: &str) -> Result<&'t str, ScenarioError> {
+pub fn decode<'t>(bytes: &'t [u8], file_name: &str) -> Result<&'t str, Vec<ScenarioError>> {
     std::str::from_utf8(bytes).map_err(|error| {
-        let good = String::from_utf8_lossy(&bytes[..error.valid_up_to()]);
+        let end = error.valid_up_to();
+        let good = String::from_utf8_lossy(&bytes[..end]);
         let (sources, file) = Sources::new(file_name, &good);
-        let fault = Fault::new(file.place(good.len()..good.len()), "this byte is not UTF-8 text")
-            .found(format!("0x{:02x}", bytes[error.valid_up_to()]));
-        sources.error(fault)
+        let fault = Fault::new(file.place(end..end), "this byte is not UTF-8 text");
+        sources.errors(vec![fault.found(format!("0x{:02x}", bytes[end]))])
     })
 }
 

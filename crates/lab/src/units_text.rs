@@ -206,7 +206,7 @@ mod tests {
         assert_eq!(hint(size("64kb").unwrap_err()), r#"did you mean "64kB" (bytes)?"#);
         assert_eq!(hint(room("5pkts").unwrap_err()), r#"did you mean "5p"?"#);
         let error = duration("5MB").unwrap_err();
-        assert_eq!(error.message, "has the unit `MB`, which is no unit of time");
+        assert_eq!(error.message, "has the unit `MB`, not a unit of time");
         assert_eq!(hint(error), "units are ns, us, ms, s, min and h");
     }
 

@@ -1,18 +1,21 @@
 //! What can be said about a run, and who listens. Floor 1.
 //!
 //! [`event`] is the vocabulary: plain `Copy` data. [`state`] is the sender's state as a row.
+//! [`movement`] are the steps of single packets.
 //! [`Recorder`] is a generic parameter of everything that runs, so that watching costs nothing
 //! when nobody watches: with [`Off`] the calls vanish.
 //!
 //! What it does not do: it writes no file and knows no format.
 
 pub mod event;
+pub mod movement;
 pub mod state;
 
 mod digest;
 
 pub use digest::Digest;
 pub use event::{Cause, Event, Purpose, SentKind, Waiting};
+pub use movement::{Movement, PacketNumber, StationId};
 pub use state::SenderState;
 
 use units::{FlowId, HostId, Instant};
@@ -31,8 +34,17 @@ pub trait Recorder {
     /// False lets the compiler remove every call.
     const ON: bool;
 
+    /// True asks for the steps of every packet as well.
+    const PACKETS: bool = false;
+
     /// An event, with the sender's state after it where the event is one of a sender.
     fn record(&mut self, at: Instant, who: Who, event: Event, state: Option<&SenderState>);
+
+    /// A step of a packet; told only where [`Recorder::PACKETS`] is true.
+    #[inline(always)]
+    fn moved(&mut self, at: Instant, movement: Movement) {
+        let _ = (at, movement);
+    }
 }
 
 /// Nobody listens.

@@ -1,7 +1,7 @@
 //! Who watches a run.
 
 use packet::Segment;
-use record::{Event, Recorder, SenderState, Who};
+use record::{Event, Movement, Recorder, SenderState, Who};
 use units::Instant;
 
 /// A recorder that may also look through the scenario's taps.
@@ -32,10 +32,16 @@ pub struct Watch<A, B>(
 
 impl<A: Recorder, B: Recorder> Recorder for Watch<A, B> {
     const ON: bool = A::ON || B::ON;
+    const PACKETS: bool = A::PACKETS || B::PACKETS;
 
     fn record(&mut self, at: Instant, who: Who, event: Event, state: Option<&SenderState>) {
         self.0.record(at, who, event, state);
         self.1.record(at, who, event, state);
+    }
+
+    fn moved(&mut self, at: Instant, movement: Movement) {
+        self.0.moved(at, movement);
+        self.1.moved(at, movement);
     }
 }
 

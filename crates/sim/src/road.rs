@@ -7,23 +7,20 @@ use units::{Bytes, Instant};
 
 use crate::scenario::Element;
 
-/// Where a packet goes when it leaves a station.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Next {
-    /// To another station, by number.
-    Station(u32),
-    /// To the network card of a host.
-    Card(u16),
+/// A one-way road: the stations a packet meets, in order, and where it ends. Several roads may
+/// lead through one station.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Road {
+    /// Numbers of stations.
+    pub(crate) stations: Vec<u32>,
+    /// Host whose network card it ends at.
+    pub(crate) to: u16,
 }
 
 /// An element in its place.
 #[derive(Debug)]
 pub(crate) struct Station {
     stage: Stage,
-    /// Where packets go from here.
-    pub(crate) next: Next,
-    /// Number of the element on its road, from 0.
-    pub(crate) place: u16,
     /// Time of the entry in the calendar that stands for this station.
     pub(crate) armed: Option<Instant>,
 }
@@ -35,12 +32,12 @@ enum Stage {
 }
 
 impl Station {
-    fn new(element: &Element, place: u16) -> Self {
+    fn new(element: &Element) -> Self {
         let stage = match *element {
             Element::Link { rate, limit } => Stage::Link(Link::new(rate, limit)),
             Element::Delay(span) => Stage::Delay(Delay::new(span)),
         };
-        Self { stage, next: Next::Card(0), place, armed: None }
+        Self { stage, armed: None }
     }
 
     #[inline]
@@ -68,15 +65,9 @@ impl Station {
     }
 }
 
-/// Adds the stations of one road that ends at host `to`; returns its entrance.
-pub(crate) fn build(stations: &mut Vec<Station>, elements: &[Element], to: u16) -> Next {
-    let first = stations.len();
-    for (place, element) in elements.iter().enumerate() {
-        let mut station = Station::new(element, place as u16);
-        let behind = first + place + 1;
-        let last = place + 1 == elements.len();
-        station.next = if last { Next::Card(to) } else { Next::Station(behind as u32) };
-        stations.push(station);
-    }
-    if elements.is_empty() { Next::Card(to) } else { Next::Station(first as u32) }
+/// Adds a road with stations of its own that ends at host `to`.
+pub(crate) fn build(stations: &mut Vec<Station>, elements: &[Element], to: u16) -> Road {
+    let first = stations.len() as u32;
+    stations.extend(elements.iter().map(Station::new));
+    Road { stations: (first..stations.len() as u32).collect(), to }
 }

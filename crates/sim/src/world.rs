@@ -6,7 +6,7 @@ use net::calendar::Calendar;
 use net::offload::split;
 use net::pool::Pool;
 use packet::{Dir, Segment};
-use record::{Event, Who};
+use record::{Event, Movement, PacketNumber, StationId, Who};
 use tcp::{Config, Endpoint, Side};
 use units::{Bytes, Duration, FlowId, HostId, Instant, SeqNum, Stream};
 
@@ -14,7 +14,7 @@ use crate::app::Writer;
 use crate::card::Card;
 use crate::observer::Observer;
 use crate::outcome::{FlowOutcome, Outcome};
-use crate::road::{self, Next, Station};
+use crate::road::{self, Road, Station};
 use crate::scenario::{Flow, Host, Scenario, TapPlace};
 
 /// Why a scenario could not be set up. The text form refuses these with a better message.
@@ -52,13 +52,24 @@ const SERVER: usize = 1;
 /// Entries of the calendar between two calls of [`Observer::progress`].
 const PROGRESS_EVERY: u64 = 1 << 16;
 
+/// A packet on its way.
+#[derive(Debug, Clone, Copy)]
+struct Parcel {
+    segment: Segment,
+    number: PacketNumber,
+    /// The road it travels, by number.
+    road: u32,
+    /// Stations of that road it has come to, the present one included.
+    hops: u16,
+}
+
 /// One end of a flow.
 #[derive(Debug)]
 struct End {
     tcp: Endpoint,
     host: u16,
-    /// Entrance of the road that its segments take.
-    road: Next,
+    /// The road that its segments take, by number.
+    road: u32,
     /// Time of the entry in the calendar that stands for its timers.
     armed: Option<Instant>,
     /// Time of the entry in the calendar that wakes its application.
@@ -86,8 +97,12 @@ struct World<'a, O: Observer> {
     observer: &'a mut O,
     now: Instant,
     calendar: Calendar<Wake>,
-    pool: Pool<Segment>,
+    pool: Pool<Parcel>,
+    /// Packets that have left their hosts, and copies.
+    packets: u64,
     stations: Vec<Station>,
+    /// Forward and reverse road of the first path, then of the second, and so on.
+    roads: Vec<Road>,
     cards: Vec<Card>,
     flows: Vec<Connection>,
     open: usize,
@@ -126,9 +141,8 @@ impl<'a, O: Observer> World<'a, O> {
             if path.from >= hosts || path.to >= hosts {
                 return Err(SetupError::Path { path: index });
             }
-            let forward = road::build(&mut stations, &path.forward, path.to as u16);
-            let reverse = road::build(&mut stations, &path.reverse, path.from as u16);
-            roads.push((forward, reverse));
+            roads.push(road::build(&mut stations, &path.forward, path.to as u16));
+            roads.push(road::build(&mut stations, &path.reverse, path.from as u16));
         }
         if let Some(tap) = scenario.taps.iter().position(|tap| tap.host >= hosts) {
             return Err(SetupError::Tap { tap });
@@ -140,24 +154,19 @@ impl<'a, O: Observer> World<'a, O> {
             now: Instant::ZERO,
             calendar: Calendar::new(),
             pool: Pool::new(),
+            packets: 0,
             stations,
+            roads,
             cards: cards.collect(),
             flows: Vec::with_capacity(scenario.flows.len()),
             open: scenario.flows.len(),
         };
         for (index, flow) in scenario.flows.iter().enumerate() {
-            let route = scenario.paths.get(flow.path).zip(roads.get(flow.path));
-            let (out, back) = match route {
-                Some((path, &(forward, reverse)))
-                    if (path.from, path.to) == (flow.from, flow.to) =>
-                {
-                    (forward, reverse)
-                }
-                Some((path, &(forward, reverse)))
-                    if (path.to, path.from) == (flow.from, flow.to) =>
-                {
-                    (reverse, forward)
-                }
+            let (forward, reverse) = (2 * flow.path as u32, 2 * flow.path as u32 + 1);
+            let ends = (flow.from, flow.to);
+            let (out, back) = match scenario.paths.get(flow.path) {
+                Some(path) if (path.from, path.to) == ends => (forward, reverse),
+                Some(path) if (path.to, path.from) == ends => (reverse, forward),
                 _ => return Err(SetupError::Route { flow: index }),
             };
             world.add_flow(index, flow, out, back);
@@ -165,9 +174,9 @@ impl<'a, O: Observer> World<'a, O> {
         Ok(world)
     }
 
-    fn add_flow(&mut self, index: usize, flow: &Flow, out: Next, back: Next) {
+    fn add_flow(&mut self, index: usize, flow: &Flow, out: u32, back: u32) {
         let started = Instant::ZERO + flow.start;
-        let end = |side: Side, host: usize, road: Next| End {
+        let end = |side: Side, host: usize, road: u32| End {
             tcp: Endpoint::new(config(self.scenario, index, flow, side, host)),
             host: host as u16,
             road,
@@ -203,11 +212,38 @@ impl<'a, O: Observer> World<'a, O> {
     fn run_station(&mut self, index: usize) {
         self.stations[index].armed = None;
         while let Some(packet) = self.stations[index].wake(self.now) {
-            let next = self.stations[index].next;
-            let segment = self.pool.take(packet);
-            self.enter(next, &segment);
+            let parcel = self.pool.take(packet);
+            self.step(|| Movement::Left {
+                station: StationId(index as u32),
+                packet: parcel.number,
+            });
+            self.advance(parcel);
         }
         self.arm_station(index);
+    }
+
+    /// Tells a step of a packet, if anybody wants to know.
+    #[inline(always)]
+    fn step(&mut self, movement: impl FnOnce() -> Movement) {
+        if O::PACKETS {
+            self.observer.moved(self.now, movement());
+        }
+    }
+
+    /// A packet leaves its host.
+    fn depart(&mut self, host: u16, road: u32, packet: &Segment) {
+        let number = PacketNumber(self.packets);
+        self.packets += 1;
+        self.look(usize::from(host), TapPlace::Wire, true, packet);
+        self.step(|| Movement::Departed {
+            host: HostId(host),
+            flow: packet.flow,
+            packet: number,
+            seq: packet.seq,
+            len: packet.payload,
+            size: packet.wire_len().get() as u32,
+        });
+        self.advance(Parcel { segment: *packet, number, road, hops: 0 });
     }
 
     fn arm_station(&mut self, index: usize) {
@@ -219,37 +255,48 @@ impl<'a, O: Observer> World<'a, O> {
         }
     }
 
-    /// A packet comes to a station or to the end of its road.
-    fn enter(&mut self, place: Next, packet: &Segment) {
-        match place {
-            Next::Station(index) => {
-                let size = packet.wire_len();
-                let id = self.pool.put(*packet);
-                let station = &mut self.stations[index as usize];
-                if station.accept(self.now, id, size) == Verdict::Dropped {
-                    self.pool.take(id);
-                    let element = station.place;
-                    let host = self.end_of(packet).host;
-                    let who = Who { host: HostId(host), flow: packet.flow };
-                    let event = Event::Dropped { element, bytes: size.get() as u32 };
-                    self.observer.record(self.now, who, event, None);
-                    return;
+    /// A packet comes to the next station or to the end of its road.
+    fn advance(&mut self, mut parcel: Parcel) {
+        let road = &self.roads[parcel.road as usize];
+        let next = road.stations.get(usize::from(parcel.hops)).copied();
+        let host = road.to;
+        match next {
+            Some(index) => {
+                parcel.hops += 1;
+                let size = parcel.segment.wire_len();
+                let id = self.pool.put(parcel);
+                let (station, packet) = (StationId(index), parcel.number);
+                match self.stations[index as usize].accept(self.now, id, size) {
+                    Verdict::Taken => {
+                        self.step(|| Movement::Entered { station, packet });
+                        self.arm_station(index as usize);
+                    }
+                    Verdict::Dropped => {
+                        self.pool.take(id);
+                        self.step(|| Movement::Dropped { station, packet });
+                        self.note_drop(&parcel);
+                    }
                 }
-                self.arm_station(index as usize);
             }
-            Next::Card(host) => {
-                self.look(usize::from(host), TapPlace::Wire, false, packet);
-                if let Some(at) = self.cards[usize::from(host)].arrive(self.now, packet) {
+            None => {
+                self.step(|| Movement::Arrived { host: HostId(host), packet: parcel.number });
+                self.look(usize::from(host), TapPlace::Wire, false, &parcel.segment);
+                let card = &mut self.cards[usize::from(host)];
+                if let Some(at) = card.arrive(self.now, &parcel.segment) {
                     self.calendar.push(at, Wake::Card(host));
                 }
             }
         }
     }
 
-    /// The end a packet is on its way to.
-    fn end_of(&self, packet: &Segment) -> &End {
-        let side = if packet.dir == Dir::Forward { SERVER } else { CLIENT };
-        &self.flows[packet.flow.0 as usize].ends[side]
+    /// Tells the flow's record that a packet to one of its ends was lost.
+    fn note_drop(&mut self, parcel: &Parcel) {
+        let packet = &parcel.segment;
+        let element = parcel.hops - 1;
+        let host = self.roads[parcel.road as usize].to;
+        let who = Who { host: HostId(host), flow: packet.flow };
+        let event = Event::Dropped { element, bytes: packet.wire_len().get() as u32 };
+        self.observer.record(self.now, who, event, None);
     }
 
     fn run_card(&mut self, host: usize) {
@@ -307,8 +354,7 @@ impl<'a, O: Observer> World<'a, O> {
             }
             self.look(usize::from(host), TapPlace::Stack, true, &slot);
             for packet in split(&slot) {
-                self.look(usize::from(host), TapPlace::Wire, true, &packet);
-                self.enter(road, &packet);
+                self.depart(host, road, &packet);
             }
         }
     }

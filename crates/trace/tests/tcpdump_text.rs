@@ -2,10 +2,15 @@
 
 use ackclock_trace as trace;
 
-use packet::{Flags, IpVersion, SackBlock, Timestamps};
+use std::net::IpAddr;
+
+use packet::wire::Endpoints;
+use packet::{Flags, IpVersion, Options, SackBlock, Segment, SynLayout, SynOptions, Timestamps};
 use proptest::prelude::*;
-use trace::tcpdump::{Address, Clock, Lines, Numbers, SeqRange, TextError, TraceLine, read};
-use units::{Duration, SeqNum};
+use trace::tcpdump::{
+    Address, Clock, Lines, Numbers, SeqRange, Style, TextError, TraceLine, Writer, read,
+};
+use units::{Duration, Instant, SeqNum};
 
 const MAIL: &str = include_str!("data/slow-start-mail.txt");
 
@@ -95,6 +100,57 @@ fn it_does_not_matter_where_lines_are_wrapped() {
     assert_eq!(without_lines(&read(&indented_and_dos).unwrap()), expected);
     let quoted: String = MAIL.lines().map(|line| format!("> > {line}\n")).collect();
     assert_eq!(without_lines(&read(&quoted).unwrap()), expected);
+}
+
+/// The segment a line of the mail stands for. Sequence numbers of a stream begin with its SYN.
+fn segment(line: &TraceLine<'_>, isn: SeqNum, peer_isn: SeqNum) -> Segment {
+    let absolute = |number: u32, isn: SeqNum| match line.numbers {
+        Numbers::Absolute => SeqNum(number),
+        _ => SeqNum(isn.0.wrapping_add(number)),
+    };
+    let options = line.options.unwrap_or_default();
+    let is_syn = line.flags.has(Flags::SYN);
+    // The sender runs FreeBSD, the sink Linux.
+    let from_sender = line.src.host == "sender";
+    let syn = SynOptions {
+        mss: options.mss.unwrap_or(0),
+        window_scale: options.window_scale,
+        sack_permitted: options.sack_permitted,
+        layout: if from_sender { SynLayout::FreeBsd } else { SynLayout::Linux },
+    };
+    Segment {
+        flags: line.flags,
+        // A bare ACK does not print its number.
+        seq: line.seq.map_or(isn, |seq| absolute(seq.start, isn)),
+        ack: line.ack.map_or(SeqNum(0), |ack| absolute(ack, peer_isn)),
+        payload: line.length,
+        window: line.window,
+        // Left out in the mail behind the handshake, not in the packets.
+        timestamps: Some(options.timestamps.unwrap_or(Timestamps { val: 5, ecr: 6 })),
+        options: if is_syn { Options::Syn(syn) } else { Options::Sack(options.sack) },
+        ..Segment::default()
+    }
+}
+
+#[test]
+fn the_mail_is_written_as_it_stands() {
+    let hosts: [(IpAddr, String); 2] = [("sender", [10, 0, 0, 1]), ("sink", [10, 0, 0, 2])]
+        .map(|(name, address)| (address.into(), name.to_owned()));
+    let sender = Endpoints { src: (hosts[0].0, 40_000).into(), dst: (hosts[1].0, 5_001).into() };
+    let mut writer = Writer::new(Vec::new(), Style::brief(hosts.into()));
+    for line in read(MAIL).unwrap() {
+        let isns = [SeqNum(205_083_268), SeqNum(708_257_395)];
+        let (between, [own, peer]) = match line.src.host {
+            "sender" => (sender, isns),
+            _ => (sender.back(), [isns[1], isns[0]]),
+        };
+        let at = Instant::ZERO + line.at;
+        writer.segment(at, &segment(&line, own, peer), &between).unwrap();
+    }
+    let written = String::from_utf8(writer.finish().unwrap()).unwrap();
+    let flat = unwrapped();
+    let expected: Vec<&str> = flat.lines().filter(|line| line.contains(" IP ")).collect();
+    assert_eq!(written.lines().collect::<Vec<_>>(), expected);
 }
 
 #[test]

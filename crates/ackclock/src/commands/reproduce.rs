@@ -2,10 +2,57 @@
 
 use std::process::ExitCode;
 
+use lab::cases::{CASES, Case, Report, find, text};
+use lab::scenario::nearest;
+
 use crate::cli::ReproduceArgs;
 use crate::failure::Failure;
+use crate::output::print;
+use crate::progress::Spinner;
 
 pub(super) fn run(args: &ReproduceArgs) -> Result<ExitCode, Failure> {
-    let _ = args;
-    Err(Failure::new("no published case is built in"))
+    let cases = chosen(&args.cases)?;
+    if args.list {
+        list(&cases, args.json)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut report = Report::new();
+    for case in cases {
+        let spinner = Spinner::new(case.id);
+        let result = case.run().map_err(|error| Failure::new(format!("{}: {error}", case.id)))?;
+        drop(spinner);
+        if !args.json {
+            print(&text::render(&result))?;
+        }
+        report.cases.push(result);
+    }
+    if args.json {
+        print(&report.to_json())?;
+    }
+    Ok(if report.holds() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+fn chosen(names: &[String]) -> Result<Vec<&'static Case>, Failure> {
+    if names.is_empty() {
+        return Ok(CASES.iter().collect());
+    }
+    let ids = || CASES.iter().map(|case| case.id);
+    let case = |name: &String| {
+        find(name).ok_or_else(|| {
+            let failure = Failure::new(format!("there is no case {name:?}"));
+            failure.hint(match nearest(name, ids()) {
+                Some(near) => format!("did you mean {near:?}?"),
+                None => format!("cases are {}", ids().collect::<Vec<_>>().join(", ")),
+            })
+        })
+    };
+    names.iter().map(case).collect()
+}
+
+fn list(cases: &[&'static Case], json: bool) -> Result<(), Failure> {
+    if json {
+        return print(&text::list_json(cases));
+    }
+    let lines = cases.iter().map(|case| format!("{:<16}  {}\n", case.id, case.title));
+    print(&lines.collect::<String>())
 }

@@ -1,6 +1,6 @@
 //! `ackclock run`: a scenario in virtual time, watched as the arguments ask.
 
-use std::io::{self, StdoutLock};
+use std::io::{self, BufWriter, StdoutLock};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -55,7 +55,8 @@ pub(super) fn run(args: RunArgs) -> Result<ExitCode, Failure> {
     let capture = pcap.map(|out| Capture::new(scenario, &capture_taps, &comment, out));
     let files_wanted = capture.is_some() || csv.is_some();
     let mut taps = Taps {
-        lines: trace_tap.map(|tap| TraceLines::new(scenario, tap, io::stdout().lock())),
+        lines: trace_tap
+            .map(|tap| TraceLines::new(scenario, tap, BufWriter::new(io::stdout().lock()))),
         capture: capture.transpose().map_err(|error| failed(args.pcap.as_deref(), &error))?,
         progress: Progress::new(scenario.duration),
         files_wanted,
@@ -125,7 +126,7 @@ fn failed(path: Option<&Path>, error: &io::Error) -> Failure {
 
 /// What looks through the taps, and the progress bar.
 struct Taps<'s> {
-    lines: Option<TraceLines<'s, StdoutLock<'static>>>,
+    lines: Option<TraceLines<'s, BufWriter<StdoutLock<'static>>>>,
     capture: Option<Capture<'s, OutFile>>,
     progress: Progress,
     files_wanted: bool,

@@ -128,16 +128,21 @@ impl Row {
         Self { kind: Kind::Info, ..row }
     }
 
+    /// A number that an input was fitted to; it proves nothing.
+    pub fn calibrated(
+        name: impl Into<String>,
+        unit: &'static str,
+        published: f64,
+        measured: Option<f64>,
+    ) -> Self {
+        let row = Self::predicted(name, unit, Some(published), measured);
+        Self { kind: Kind::Calibrated, ..row }
+    }
+
     /// The row with a note.
     #[must_use]
     pub fn note(self, note: impl Into<String>) -> Self {
         Self { note: note.into(), ..self }
-    }
-
-    /// The row with another text for a published figure that is no plain number.
-    #[must_use]
-    pub fn said(self, published: &str) -> Self {
-        Self { published: Some(Figure::Text(published.into())), ..self }
     }
 
     /// Deviation of the measured from the published number, in percent of the published.

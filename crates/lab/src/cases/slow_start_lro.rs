@@ -10,8 +10,10 @@ mod trace;
 use super::{CaseError, Knob, Measured};
 use crate::scenario::{self, Loaded, Overrides};
 
-const TRACE: &str = include_str!("../../../../scenarios/slow-start-lro.toml");
-const RAMP: &str = include_str!("../../../../scenarios/slow-start-ramp.toml");
+/// The mail's transfer.
+pub(crate) const TRACE: &str = include_str!("../../../../scenarios/slow-start-lro.toml");
+/// The bulk transfer of the ramps.
+pub(crate) const RAMP: &str = include_str!("../../../../scenarios/slow-start-ramp.toml");
 
 /// Runs the trace and all ramps.
 pub(super) fn measure() -> Result<Measured, CaseError> {
@@ -76,7 +78,7 @@ fn knobs() -> Vec<Knob> {
 }
 
 /// Loads a scenario of this case with overrides.
-fn load(text: &str, name: &str, set: &[&str]) -> Result<Loaded, CaseError> {
+pub(crate) fn load(text: &str, name: &str, set: &[&str]) -> Result<Loaded, CaseError> {
     let overrides = Overrides { set: set.iter().map(|s| (*s).to_owned()).collect(), seed: None };
     scenario::load(text, name, &overrides).map_err(|errors| {
         let lines: Vec<_> = errors.iter().map(ToString::to_string).collect();
@@ -85,6 +87,9 @@ fn load(text: &str, name: &str, set: &[&str]) -> Result<Loaded, CaseError> {
 }
 
 /// Runs a loaded scenario under an observer.
-fn run(loaded: &Loaded, observer: &mut impl sim::Observer) -> Result<sim::Outcome, CaseError> {
+pub(crate) fn run(
+    loaded: &Loaded,
+    observer: &mut impl sim::Observer,
+) -> Result<sim::Outcome, CaseError> {
     sim::run(&loaded.scenario, observer).map_err(|error| CaseError(format!("{error:?}")))
 }

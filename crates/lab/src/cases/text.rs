@@ -1,8 +1,29 @@
-//! Results of a case as a table for people.
+//! Results of cases as a table for people and as JSON for scripts.
 
 use core::fmt::Write;
 
-use super::{CaseResult, Figure, Kind, Row};
+use serde::Serialize;
+
+use super::{Case, CaseResult, Figure, Kind, Row};
+
+/// Names, titles and sources of cases as JSON.
+pub fn list_json(cases: &[&Case]) -> String {
+    #[derive(Serialize)]
+    struct Listed {
+        id: &'static str,
+        title: &'static str,
+        source: &'static str,
+    }
+    let listed =
+        cases.iter().map(|case| Listed { id: case.id, title: case.title, source: case.source });
+    pretty(&listed.collect::<Vec<_>>())
+}
+
+/// Indented JSON with a line break at its end.
+pub(super) fn pretty(value: &impl Serialize) -> String {
+    // Plain structs of numbers and texts always serialise.
+    serde_json::to_string_pretty(value).unwrap_or_default() + "\n"
+}
 
 /// The case as text: its knobs, its rows, its exhibit.
 pub fn render(case: &CaseResult) -> String {

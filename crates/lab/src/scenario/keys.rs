@@ -7,7 +7,7 @@
 
 use serde_json::{Map, Value as Json, json};
 
-use super::nearest::{did_you_mean, one_of};
+use super::nearest::{did_you_mean, nearest, one_of};
 use super::source::{Fault, Place};
 use super::tree::{Entry, Node, Value};
 
@@ -194,14 +194,14 @@ impl<'n> Fields<'n> {
         reader: &mut Reader,
     ) -> Option<Self> {
         let entries = reader.table(node, section.what)?;
-        for entry in entries {
-            if !section.names().any(|name| name == entry.key) {
-                reader.report(unknown_key(section, entry));
-            }
-        }
         let fields = Self { section, place: node.place, entries };
+        let strangers: Vec<&Entry> =
+            entries.iter().filter(|entry| !section.names().any(|name| name == entry.key)).collect();
+        strangers.iter().for_each(|entry| reader.report(unknown_key(section, entry)));
         for key in section.keys.iter().filter(|key| key.required()) {
-            if fields.entry(key.name()).is_none() {
+            // A key that is only misspelt has its own report.
+            let misspelt = |entry: &&Entry| nearest(&entry.key, [key.name()]).is_some();
+            if fields.entry(key.name()).is_none() && !strangers.iter().any(misspelt) {
                 let fault =
                     Fault::new(node.place, format!("{} needs `{}`", section.what, key.name()));
                 reader.report(fault.hint(key.help().to_owned()));

@@ -7,7 +7,7 @@ use super::keys::{Kind, Reader, Section, Shape};
 use super::nearest::{did_you_mean, one_of};
 use super::source::Fault;
 use super::tree::{Node, Value};
-use crate::units_text::{self, Misread, Room, pattern};
+use crate::units_text::{self, MAX_SIZE, Misread, Room, pattern};
 
 /// Any text.
 pub(super) struct Words;
@@ -207,7 +207,10 @@ impl Kind for Size {
         let size = quantity(key, node, units_text::size, "B", reader)?;
         if !(self.least..=self.most).contains(&size) {
             let fault = Fault::new(node.place, format!("`{key}` is out of range"));
-            let range = format!("{} to {}", self.least, self.most);
+            let range = match self.most {
+                MAX_SIZE => format!("at least {}", self.least),
+                most => format!("{} to {most}", self.least),
+            };
             reader.report(fault.expected(range).found(node.describe()));
             return None;
         }

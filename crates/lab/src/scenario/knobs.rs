@@ -118,8 +118,9 @@ fn unknown(entry: &Entry, profile: &Profile) -> Fault {
         let message = format!("{} has no knob `{}`", profile.name, entry.key);
         return Fault::new(entry.place, message).hint(did_you_mean(&entry.key, own()));
     }
-    let message = format!("`{}` is a knob of {}", entry.key, others.join(", "));
-    Fault::new(entry.place, message).expected(format!("a knob of {}", profile.name))
+    let others = others.join(", ");
+    let message = format!("`{}` is a knob of {others}, not of {}", entry.key, profile.name);
+    Fault::new(entry.place, message)
 }
 
 /// What a kind of knob takes.

@@ -61,7 +61,7 @@ impl<'t> Sources<'t> {
         faults.into_iter().map(|fault| self.error(fault)).collect()
     }
 
-    pub(super) fn error(&self, fault: Fault) -> ScenarioError {
+    fn error(&self, fault: Fault) -> ScenarioError {
         let (file, text) = self.texts[fault.place.source as usize];
         let start = floor(text, fault.place.start);
         let line_start = text[..start].rfind('\n').map_or(0, |newline| newline + 1);

@@ -19,7 +19,7 @@ pub(super) fn faults(errors: &[Error], text: &str, source: SourceId) -> Vec<Faul
             let fault = Fault::new(place, "this value needs quotes");
             faults.push(fault.hint(format!("write \"{value}\"")));
         } else {
-            faults.push(other(error, start, source));
+            faults.push(other(error, start, text, source));
             break;
         }
     }
@@ -40,22 +40,30 @@ fn unquoted<'t>(text: &'t str, at: usize, message: &str) -> Option<(usize, &'t s
     (!value.is_empty() && value.chars().all(plain)).then_some((start, value))
 }
 
-/// In the parser's own words: its first line says what is wrong, a second what would be right.
-fn other(error: &Error, start: usize, source: SourceId) -> Fault {
+/// In our own words where a mistake is common, else in the parser's: what is wrong, and behind a
+/// comma what would be right.
+fn other(error: &Error, start: usize, text: &str, source: SourceId) -> Fault {
     let span = error.span().unwrap_or(start..start);
-    if error.message().starts_with(UNQUOTED) {
-        // What the parser says of `key =` with nothing behind it, too.
-        let fault = Fault::new(source.place(span), "a value is missing or unreadable");
-        return fault.expected("a value such as \"text\", 5 or true");
-    }
-    let (message, expected) = match error.message().split_once(", expected ") {
+    let place = source.place(span.clone());
+    let message = error.message().lines().next().unwrap_or("unreadable");
+    let (message, expected) = match message.split_once(", expected ") {
         Some((message, expected)) => (message, Some(expected)),
-        None => (error.message(), None),
+        None => (message, None),
     };
-    let message = message.lines().next().unwrap_or("unreadable");
-    let fault = Fault::new(source.place(span), format!("not valid TOML: {message}"));
-    match expected {
-        None | Some("nothing") => fault,
-        Some(expected) => fault.expected(expected),
+    match (message, expected) {
+        // What the parser says of `key =` with nothing behind it, too.
+        (UNQUOTED, _) => Fault::new(place, "a value is missing or unreadable")
+            .expected("a value such as \"text\", 5 or true"),
+        ("duplicate key", _) => {
+            let key = text.get(span).unwrap_or_default();
+            Fault::new(place, format!("`{key}` is defined for a second time"))
+        }
+        ("invalid basic string", Some("`\"`")) => {
+            Fault::new(place, "this text has no closing quote").expected("`\"`")
+        }
+        (_, None | Some("nothing")) => Fault::new(place, format!("not valid TOML: {message}")),
+        (_, Some(expected)) => {
+            Fault::new(place, format!("not valid TOML: {message}")).expected(expected)
+        }
     }
 }

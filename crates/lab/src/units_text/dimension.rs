@@ -96,7 +96,7 @@ impl Dimension {
             Some(name) => did_you_mean(&format!("{number}{name}")),
             None => format!("units are {}", self.units),
         };
-        let message = format!("has the unit `{unit}`, which is no unit of {}", self.of);
+        let message = format!("has the unit `{unit}`, not a unit of {}", self.of);
         self.misread(&message, Some(hint))
     }
 

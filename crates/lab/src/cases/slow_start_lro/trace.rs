@@ -3,7 +3,7 @@
 use packet::wire::Endpoints;
 use packet::{Dir, Segment};
 use record::{Event, Recorder, SenderState, SentKind, Who};
-use trace::tcpdump::{self, Style, TraceLine, Writer};
+use trace::tcpdump::{self, LineOptions, Style, TraceLine, Writer};
 use units::Instant;
 
 use super::{TRACE, load, run};
@@ -49,18 +49,16 @@ impl sim::Observer for Watcher {
     }
 }
 
-/// The rows of the trace, and both traces side by side.
-pub(super) fn rows() -> Result<(Vec<Row>, String), CaseError> {
-    let unreadable = |error: tcpdump::TextError| CaseError(format!("{error}"));
-    let published = tcpdump::read(MAIL).map_err(unreadable)?;
-    let loaded = load(TRACE, "slow-start-lro.toml", &[])?;
+/// Our trace of the first `lines` packets as text, and the congestion windows of the flights.
+fn replay(lines: usize, set: &[&str]) -> Result<(String, Vec<(Instant, u64)>), CaseError> {
+    let loaded = load(TRACE, "slow-start-lro.toml", set)?;
     let names = vec![
         ([192, 0, 2, 1].into(), "sender".to_owned()),
         ([192, 0, 2, 2].into(), "sink".to_owned()),
     ];
     let mut watcher = Watcher {
         writer: Writer::new(Vec::new(), Style::brief(names)),
-        left: published.len(),
+        left: lines,
         cwnd: Vec::new(),
         failed: None,
     };
@@ -69,41 +67,69 @@ pub(super) fn rows() -> Result<(Vec<Row>, String), CaseError> {
         return Err(CaseError(error.to_string()));
     }
     let written = watcher.writer.finish().map_err(|error| CaseError(error.to_string()))?;
-    let ours = String::from_utf8_lossy(&written).into_owned();
-    let measured = tcpdump::read(&ours).map_err(unreadable)?;
-    let mut rows = handshake(&published, &measured);
+    Ok((String::from_utf8_lossy(&written).into_owned(), watcher.cwnd))
+}
+
+fn read(text: &str) -> Result<Vec<TraceLine<'_>>, CaseError> {
+    tcpdump::read(text).map_err(|error| CaseError(error.to_string()))
+}
+
+/// The rows of the trace, and both traces side by side.
+pub(super) fn rows() -> Result<(Vec<Row>, String), CaseError> {
+    let published = read(MAIL)?;
+    let (ours, cwnd) = replay(published.len(), &[])?;
+    let measured = read(&ours)?;
+    let mut rows = handshake(&published, &measured, &ours);
     rows.extend(flights(&published, &measured));
-    rows.extend(windows_of_flights(&watcher.cwnd));
+    rows.extend(windows_of_flights(&cwnd));
     rows.extend(times(&published, &measured));
     rows.extend(sink_windows(&published, &measured));
     Ok((rows, side_by_side(&published, &ours)))
 }
 
-/// Options as tcpdump prints them, without the values of the timestamps' clocks.
-fn options(line: Option<&TraceLine<'_>>) -> Option<String> {
-    let options = line?.options?;
-    let mut parts = Vec::new();
-    parts.extend(options.mss.map(|mss| format!("mss {mss}")));
-    parts.extend(options.window_scale.map(|scale| format!("wscale {scale}")));
-    parts.extend(options.sack_permitted.then(|| "sackOK".to_owned()));
-    parts.extend(options.timestamps.map(|ts| format!("TS val {} ecr {}", ts.val, ts.ecr)));
-    Some(parts.join(","))
+/// One option of a SYN as a number.
+type Field = (&'static str, fn(&LineOptions) -> Option<f64>);
+
+const FIELDS: [Field; 4] = [
+    ("mss", |o| o.mss.map(f64::from)),
+    ("wscale", |o| o.window_scale.map(f64::from)),
+    ("TS val", |o| o.timestamps.map(|stamps| f64::from(stamps.val))),
+    ("TS ecr", |o| o.timestamps.map(|stamps| f64::from(stamps.ecr))),
+];
+
+/// The kinds of options of a packet line in their order: `mss,nop,wscale,sackOK,TS`.
+fn option_order(line: &str) -> Option<String> {
+    let (_, after) = line.split_once("options [")?;
+    let (inside, _) = after.split_once(']')?;
+    let kinds = inside.split(',').map(|option| option.split_whitespace().next().unwrap_or(""));
+    Some(kinds.collect::<Vec<_>>().join(","))
 }
 
-fn handshake(published: &[TraceLine<'_>], measured: &[TraceLine<'_>]) -> Vec<Row> {
+/// Options and windows of the three segments that open the connection.
+fn handshake(published: &[TraceLine<'_>], measured: &[TraceLine<'_>], ours: &str) -> Vec<Row> {
     let mut rows = Vec::new();
-    for (number, name) in ["SYN", "SYN-ACK", "first ACK"].into_iter().enumerate() {
-        let Some(line) = published.get(number) else { break };
-        let ours = measured.get(number);
-        if let Some(text) = options(Some(line)) {
-            rows.push(Row::text(format!("{name}: options"), &text, options(ours)));
+    let names = ["SYN", "SYN-ACK", "first ACK"];
+    for (number, (name, line)) in names.into_iter().zip(published).enumerate() {
+        let own = measured.get(number);
+        if let Some(order) = option_order(&unwrapped(line.line)) {
+            let own = ours.lines().nth(number).and_then(option_order);
+            rows.push(Row::text(format!("{name}: options"), &order, own));
         }
-        rows.push(Row::exact(
-            format!("{name}: window field"),
-            "",
-            f64::from(line.window),
-            ours.map(|line| f64::from(line.window)),
-        ));
+        for (field, value) in FIELDS {
+            if let Some(published) = line.options.as_ref().and_then(value) {
+                let own = own.and_then(|own| own.options.as_ref().and_then(value));
+                let name = format!("{name}: {field}");
+                rows.push(match field {
+                    "TS val" => Row::calibrated(name, "", published, own)
+                        .note("the host's timestamp clock and its phase are set to it"),
+                    "wscale" => Row::exact(name, "", published, own)
+                        .note("follows from the size of the host's buffers, inferred from it"),
+                    _ => Row::exact(name, "", published, own),
+                });
+            }
+        }
+        let window = own.map(|own| f64::from(own.window));
+        rows.push(Row::exact(format!("{name}: win"), "", f64::from(line.window), window));
     }
     rows
 }
@@ -143,6 +169,7 @@ fn times(published: &[TraceLine<'_>], measured: &[TraceLine<'_>]) -> Vec<Row> {
     let rows = published.iter().enumerate().map(|(number, line)| {
         let ours = measured.get(number).map(|line| line.at.as_secs_f64());
         Row::exact(format!("time of line {}", number + 1), "s", line.at.as_secs_f64(), ours)
+            .note("to the millisecond; one host delay, inferred from lines 4 and 9, for all")
     });
     rows.collect()
 }
@@ -194,4 +221,46 @@ fn unwrapped(first: usize) -> String {
         words.extend(line.split_whitespace());
     }
     words.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mail_has_eleven_lines() {
+        assert_eq!(read(MAIL).unwrap().len(), 11);
+    }
+
+    #[test]
+    fn options_are_named_in_their_order() {
+        let line = "0.0 IP a > b: Flags [S], win 1, options [mss 9,nop,TS val 1 ecr 0], length 0";
+        assert_eq!(option_order(line).as_deref(), Some("mss,nop,TS"));
+        assert_eq!(option_order("0.0 IP a > b: Flags [.], ack 1, win 1, length 0"), None);
+    }
+
+    #[test]
+    fn wrapping_is_undone() {
+        let line = read(MAIL).unwrap()[2].line;
+        assert_eq!(
+            unwrapped(line),
+            "0.100 IP sender > sink: Flags [.], ack 1, win 65, options \
+             [nop,nop,TS val 495212626 ecr 563185696], length 0"
+        );
+    }
+
+    #[test]
+    fn the_times_of_the_mail_leave_the_host_delay_this_much_room() {
+        // By hand: with a delay d the lines lie at 0, 100+2d, 100+2d, 100+3d, 200+5d, 200+5d,
+        // 300+7d, 300+7d, 400+9d, 400+9d, 400+10d ms, so 3d >= 0.5 and 7d < 1.5.
+        let published = read(MAIL).unwrap();
+        let holds = |delay: u32| {
+            let (sender, sink) =
+                (format!("host.sender.delay={delay}us"), format!("host.sink.delay={delay}us"));
+            let (ours, _) = replay(published.len(), &[&sender, &sink]).unwrap();
+            times(&published, &read(&ours).unwrap()).iter().all(|row| row.holds == Some(true))
+        };
+        assert!([167, 180, 200, 214].into_iter().all(holds));
+        assert!(![0, 100, 166, 215, 300].into_iter().any(holds));
+    }
 }

@@ -1,0 +1,6 @@
+//! The command line from outside: the binary is driven, its output, files and exit status looked at.
+
+mod bad_input;
+mod documents;
+mod outputs;
+mod place;

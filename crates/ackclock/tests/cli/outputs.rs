@@ -1,0 +1,191 @@
+//! What commands write, where, and what they leave alone.
+
+use std::fs;
+use std::io::Read;
+use std::process::Stdio;
+
+use crate::place::{Place, SMALL};
+
+#[test]
+fn json_has_the_promised_fields() {
+    let place = Place::new("json_has_the_promised_fields");
+    place.write("small.toml", SMALL);
+    let out = place.run(&["run", "small.toml", "--json", "--seed", "5"]).ok();
+    let json: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(json["seed"], 5);
+    let flow = &json["flows"][0];
+    assert_eq!(flow["name"], "bulk");
+    assert_eq!(flow["profile"], "freebsd-13.2");
+    assert_eq!(flow["cc"], "newreno");
+    assert_eq!(flow["bytes"], 100_000);
+    // 1448 bytes a segment: 69.06 of them.
+    assert_eq!(json["segments_simulated"], 70);
+    for counter in ["retransmitted_segments", "fast_recoveries", "rtos", "spurious_recoveries"] {
+        assert_eq!(flow[counter], 0, "{counter}");
+    }
+    // At 10 Mbit/s the bytes and headers alone take 82.9 ms, the round trips of slow start more.
+    let duration = flow["duration_s"].as_f64().unwrap();
+    assert!((0.083..1.0).contains(&duration), "{duration}");
+    let goodput = flow["goodput_bps"].as_f64().unwrap();
+    assert!((goodput * duration - 800_000.0).abs() < 0.01, "{goodput}");
+    assert!(flow["max_cwnd_bytes"].as_u64().unwrap() >= 14_480);
+    // In ticks of a millisecond, the path being 20 ms long.
+    assert!((0.020..0.025).contains(&flow["min_rtt_s"].as_f64().unwrap()));
+
+    // The digest is that of the text with the seed worked in.
+    let text = place.run(&["scenario", "show", "small.toml", "--seed", "5"]).ok();
+    place.write("shown.toml", text);
+    let again = place.run(&["run", "shown.toml", "--json"]).ok();
+    assert_eq!(again, out);
+}
+
+#[test]
+fn the_same_scenario_gives_the_same_bytes() {
+    let place = Place::new("the_same_scenario_gives_the_same_bytes");
+    place.write("small.toml", SMALL);
+    for name in ["a", "b"] {
+        let (pcap, csv) = (format!("{name}.pcapng"), format!("{name}.csv"));
+        place.run(&["run", "small.toml", "--pcap", &pcap, "--csv", &csv]).ok();
+    }
+    assert!(place.read("a.pcapng") == place.read("b.pcapng"));
+    assert!(place.read("a.csv") == place.read("b.csv"));
+    assert_eq!(&place.read("a.pcapng")[..4], [0x0a, 0x0d, 0x0d, 0x0a]);
+    assert!(place.read("a.csv").starts_with(b"time_s,"));
+}
+
+#[test]
+fn a_trace_shows_the_view_of_the_host_asked_for() {
+    let place = Place::new("a_trace_shows_the_view_of_the_host_asked_for");
+    place.write("small.toml", SMALL);
+    let sender = place.run(&["run", "small.toml", "--tcpdump"]).ok();
+    assert_eq!(place.run(&["run", "small.toml", "--tcpdump", "sender"]).ok(), sender);
+    let sink = place.run(&["run", "small.toml", "--tcpdump=sink"]).ok();
+    let first = sender.lines().next().unwrap();
+    assert!(first.starts_with(" 0.000 IP sender > sink: Flags [S], seq "), "{first}");
+    // The SYN-ACK leaves the sink as soon as the SYN is there, and takes 10 ms to the sender:
+    // stamps count from the first packet of each view.
+    let second = |trace: &str| trace.lines().nth(1).unwrap()[..7].to_owned();
+    assert_eq!((second(&sender).as_str(), second(&sink).as_str()), (" 0.020 ", " 0.000 "));
+}
+
+#[test]
+fn a_pcap_has_one_interface_for_each_tap() {
+    let place = Place::new("a_pcap_has_one_interface_for_each_tap");
+    let taps = "\n[[tap]]\nhost = \"sink\"\nat = \"wire\"\n\n[[tap]]\nhost = \"sender\"\n";
+    place.write("taps.toml", SMALL.to_owned() + taps);
+    place.run(&["run", "taps.toml", "--pcap", "taps.pcapng"]).ok();
+    place.write("small.toml", SMALL);
+    place.run(&["run", "small.toml", "--pcap", "small.pcapng"]).ok();
+    let names = |file: &str| {
+        let bytes = place.read(file);
+        let has = |name: &str| bytes.windows(name.len()).any(|w| w == name.as_bytes());
+        ["sink-wire", "sender-stack", "sink-stack"].map(has)
+    };
+    assert_eq!(names("taps.pcapng"), [true, true, false]);
+    assert_eq!(names("small.pcapng"), [false, true, false]);
+}
+
+#[test]
+fn a_run_that_fails_leaves_the_old_file() {
+    let place = Place::new("a_run_that_fails_leaves_the_old_file");
+    place.write("small.toml", SMALL);
+    place.write("old.csv", "old");
+    // The second output cannot be made, so the first must not be either.
+    let arguments = ["run", "small.toml", "--pcap", "old.csv", "--csv", "none/x.csv"];
+    let err = place.run(&arguments).refused();
+    assert!(err.starts_with("error: cannot write none/x.csv: No such file"), "{err}");
+    assert_eq!(place.read("old.csv"), b"old");
+    assert_eq!(place.files(), ["old.csv", "small.toml"]);
+    // And a good run replaces it.
+    place.run(&["run", "small.toml", "--csv", "old.csv"]).ok();
+    assert!(place.read("old.csv").starts_with(b"time_s,"));
+    assert_eq!(place.files(), ["old.csv", "small.toml"]);
+}
+
+#[test]
+fn what_cannot_be_written_is_said_before_the_run() {
+    let place = Place::new("what_cannot_be_written_is_said_before_the_run");
+    place.write("small.toml", SMALL);
+    place.write("old.csv", "old");
+    fs::create_dir(place.0.join("dir")).unwrap();
+    let mut permissions = fs::metadata(place.0.join("old.csv")).unwrap().permissions();
+    permissions.set_readonly(true);
+    fs::set_permissions(place.0.join("old.csv"), permissions).unwrap();
+    let refused = |out: &str| place.run(&["run", "small.toml", "--csv", out]).refused();
+    assert!(refused("old.csv").starts_with("error: cannot write old.csv: "));
+    assert!(refused("dir").starts_with("error: cannot write dir: "));
+    assert!(refused("none/a.csv").starts_with("error: cannot write none/a.csv: "));
+    assert_eq!(refused("small.toml"), "error: small.toml is the scenario itself\n");
+    let both = place.run(&["run", "small.toml", "--csv", "x", "--pcap", "./x"]).refused();
+    assert_eq!(both, "error: --pcap and --csv both write x\n");
+    assert_eq!(place.read("small.toml"), SMALL.as_bytes());
+    assert_eq!(place.files(), ["dir", "old.csv", "small.toml"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn links_and_devices_are_written_through() {
+    let place = Place::new("links_and_devices_are_written_through");
+    place.write("small.toml", SMALL);
+    place.write("target.csv", "old");
+    std::os::unix::fs::symlink("target.csv", place.0.join("link.csv")).unwrap();
+    place.run(&["run", "small.toml", "--csv", "link.csv", "--pcap", "/dev/null"]).ok();
+    assert!(place.read("target.csv").starts_with(b"time_s,"));
+    assert!(fs::symlink_metadata(place.0.join("link.csv")).unwrap().is_symlink());
+}
+
+#[test]
+fn a_reader_who_leaves_is_no_error() {
+    let place = Place::new("a_reader_who_leaves_is_no_error");
+    place.write("big.toml", SMALL.replace("100kB", "10MB"));
+    let mut command = place.command(&["run", "big.toml", "--tcpdump"]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut line = [0; 8];
+    child.stdout.take().unwrap().read_exact(&mut line).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(output.stderr, b"");
+}
+
+#[test]
+fn check_says_what_a_scenario_holds() {
+    let place = Place::new("check_says_what_a_scenario_holds");
+    place.write("small.toml", SMALL);
+    let out = place.run(&["scenario", "check", "small.toml"]).ok();
+    assert!(out.starts_with("small.toml: ok, 2 hosts, 1 path, 1 flow, 0 taps, sha256 "), "{out}");
+    let json = place.run(&["scenario", "check", "small.toml", "--json"]).ok();
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["errors"], serde_json::json!([]));
+    assert!(out.trim_end().ends_with(json["scenario_sha256"].as_str().unwrap()));
+}
+
+#[test]
+fn every_help_has_examples() {
+    let place = Place::new("every_help_has_examples");
+    for command in [
+        &[][..],
+        &["run"],
+        &["scenario"],
+        &["scenario", "check"],
+        &["scenario", "show"],
+        &["scenario", "keys"],
+        &["scenario", "schema"],
+        &["reproduce"],
+    ] {
+        let out = place.run(&[command, &["--help"]].concat()).ok();
+        assert!(out.contains("Examples:\n  ackclock"), "{command:?}");
+    }
+}
+
+#[test]
+fn the_sample_scenarios_run() {
+    let place = Place::new("the_sample_scenarios_run");
+    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios");
+    let mut count = 0;
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        place.run(&["run", path.to_str().unwrap(), "--set", "duration=2s"]).ok();
+        count += 1;
+    }
+    assert!(count >= 3, "{count}");
+}

@@ -1,0 +1,116 @@
+//! The pictures of README and docs, drawn from runs.
+//!
+//! `cargo xtask docs` writes them; a test there refuses one that is not the present
+//! program's.
+
+use trace::svg::{Axis, Chart, Draw, Mark, Panel, Point, Series};
+use units::Duration;
+
+use crate::cases::CaseError;
+use crate::cases::slow_start_lro::{RAMP, TRACE, load, run};
+use crate::curves::{Curve, Curves, TIME, render};
+
+/// A picture by the name of its file.
+#[derive(Debug, Clone, Copy)]
+pub struct Picture {
+    /// File name, in `docs/pictures`.
+    pub file: &'static str,
+    draw: fn() -> Result<String, CaseError>,
+}
+
+impl Picture {
+    /// The picture as SVG.
+    ///
+    /// # Errors
+    /// [`CaseError`] if its scenario cannot be run.
+    pub fn draw(&self) -> Result<String, CaseError> {
+        (self.draw)()
+    }
+}
+
+/// All pictures.
+pub const PICTURES: &[Picture] = &[
+    Picture { file: "slow-start-trace.svg", draw: slow_start_trace },
+    Picture { file: "slow-start-ramp.svg", draw: slow_start_ramp },
+];
+
+fn curve(text: &str, name: &str, set: &[&str]) -> Result<Curve, CaseError> {
+    let loaded = load(text, name, set)?;
+    let mut curves = Curves::new(&loaded.scenario);
+    run(&loaded, &mut curves)?;
+    Ok(curves.curves().first().cloned().unwrap_or_default())
+}
+
+fn until(points: &[Point], end: Duration) -> Vec<Point> {
+    let end = i64::try_from(end.as_nanos()).unwrap_or(i64::MAX);
+    points.iter().copied().filter(|point| point.x <= end).collect()
+}
+
+/// The mail's transfer: window and flight of its first second.
+fn slow_start_trace() -> Result<String, CaseError> {
+    let curve = curve(TRACE, "slow-start-lro.toml", &[])?;
+    let second = Duration::from_secs(1);
+    let (cwnd, flight) = (until(&curve.cwnd, second), until(&curve.flight, second));
+    let series = |name, look, points| Series { name, look, draw: Draw::Step, points };
+    Ok(render(&Chart {
+        title: "Two segments a round trip: FreeBSD 13.2 behind a receiver that merges",
+        subtitle: "scenarios/slow-start-lro.toml, seed 1: the transfer of the mail, its first second",
+        x: TIME,
+        panels: vec![Panel {
+            y: Axis { title: "window and flight", unit: "MSS", decimals: 3 },
+            series: vec![series("congestion window", 0, &cwnd), series("in flight", 1, &flight)],
+            ..Panel::default()
+        }],
+        marks: vec![Mark { at: 401_800_000, label: "the mail's trace ends" }],
+        ..Chart::default()
+    }))
+}
+
+/// Flights on the way to 100 Mbit/s, by who merges.
+fn slow_start_ramp() -> Result<String, CaseError> {
+    let lro = "host.sender.lro=true";
+    let variants: [(&str, &[&str]); 5] = [
+        (
+            "Linux sender",
+            &["host.sender.profile=linux-6.18", "host.sender.cc=reno", "host.sender.knobs={}"],
+        ),
+        ("receiver merges", &[]),
+        ("sender's LRO merges 2 ACKs", &[lro, "host.sender.rx_budget=2"]),
+        ("sender's LRO merges 5 ACKs", &[lro, "host.sender.rx_budget=5"]),
+        ("all ACKs of a round trip merged", &[lro]),
+    ];
+    let mut curves = Vec::new();
+    for (name, set) in variants {
+        let curve = curve(RAMP, "slow-start-ramp.toml", &[&["duration=43s"], set].concat())?;
+        // What lies beyond the target would only squeeze the rest.
+        let end = curve.flight.iter().position(|point| point.y >= 863_000);
+        let kept = &curve.flight[..end.map_or(curve.flight.len(), |end| end + 1)];
+        let peaks: Vec<Point> = kept
+            .iter()
+            .scan(0, |peak, point| {
+                let higher = point.y > *peak;
+                *peak = (*peak).max(point.y);
+                Some(higher.then_some(Point { x: point.x, y: point.y.min(863_000) }))
+            })
+            .flatten()
+            .collect();
+        curves.push((name, peaks));
+    }
+    let series = curves.iter().enumerate().map(|(number, (name, points))| Series {
+        name,
+        look: number as u8,
+        draw: Draw::Line,
+        points,
+    });
+    Ok(render(&Chart {
+        title: "From 10 segments to 100 Mbit/s at 100 ms: who merges ACKs decides",
+        subtitle: "scenarios/slow-start-ramp.toml, seed 1: largest flight so far, up to 863 segments",
+        x: TIME,
+        panels: vec![Panel {
+            y: Axis { title: "flight", unit: "MSS", decimals: 3 },
+            series: series.collect(),
+            height: 320,
+        }],
+        ..Chart::default()
+    }))
+}

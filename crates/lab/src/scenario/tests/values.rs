@@ -1,0 +1,114 @@
+//! What a right text comes to.
+
+use cc::Algorithm;
+use net::link::Limit;
+use net::offload::{GroParams, LroParams};
+use packet::IpVersion;
+use sim::scenario::{App, Element, Receive, Tap, TapPlace};
+use tcp::profile::{AckRule, Profile, ReceiveBufferRule, SendBufferRule};
+use units::{Bytes, Duration, Rate};
+
+use super::*;
+use crate::units_text::MAX_DURATION;
+
+#[test]
+fn every_key_arrives_where_it_belongs() {
+    let scenario = loaded(FULL, &[]).unwrap().scenario;
+    assert_eq!(scenario.title, "1 MB over 100 ms");
+    assert_eq!(scenario.seed, 7);
+    assert_eq!(scenario.duration, Duration::from_secs(60));
+
+    let [sender, sink] = scenario.hosts.as_slice() else { panic!("two hosts") };
+    assert_eq!(sender.name, "sender");
+    assert_eq!(sender.cc, Algorithm::NewReno);
+    assert_eq!(sender.profile.mtu, 9_000);
+    assert_eq!(sender.profile.newreno.abc_l_var, 44);
+    let SendBufferRule::FreeBsd { space, .. } = sender.profile.send_buffer else {
+        panic!("of FreeBSD")
+    };
+    assert_eq!(space, Bytes(65_536));
+    assert!(matches!(sender.profile.acks, AckRule::FreeBsd { delayed: false, .. }));
+    assert_eq!(sender.delay, Duration::from_micros(200));
+    assert_eq!(sender.clock_phase, Duration::from_micros(700));
+    assert_eq!((sender.isn, sender.timestamp), (Some(205_083_268), Some(495_212_525)));
+    assert!(sender.offload.tso);
+    assert_eq!(sender.offload.flush, Duration::from_micros(5));
+    assert_eq!(sender.offload.budget.map(core::num::NonZeroU32::get), Some(16));
+    let lro = LroParams { ack_limit: 4, length_limit: 65_535, counts_pure_acks: true, entries: 9 };
+    assert_eq!(sender.offload.receive, Receive::Lro(lro));
+
+    assert_eq!(sink.cc, Algorithm::Reno);
+    assert_eq!((sink.isn, sink.timestamp, sink.delay), (None, None, Duration::ZERO));
+    let gro = GroParams {
+        max_size: 65_536,
+        max_packets: 45,
+        ends_at_push: false,
+        same_timestamps: false,
+    };
+    assert_eq!(sink.offload.receive, Receive::Gro(gro));
+    let ReceiveBufferRule::Linux { rmem, .. } = sink.profile.receive_buffer else {
+        panic!("of Linux")
+    };
+    assert_eq!(rmem, [Bytes(4_096), Bytes(131_072), Bytes(6_291_456)]);
+
+    let [bulk, chat] = scenario.flows.as_slice() else { panic!("two flows") };
+    assert_eq!((bulk.path, bulk.from, bulk.to), (0, 0, 1));
+    assert_eq!(bulk.start, Duration::from_millis(1_500));
+    assert_eq!(bulk.app, App::Bulk { bytes: Some(Bytes(1_000_000)) });
+    assert_eq!((bulk.ip, bulk.nodelay), (IpVersion::V6, true));
+    assert_eq!((chat.path, chat.from, chat.to), (0, 1, 0));
+    assert_eq!((chat.ip, chat.nodelay), (IpVersion::V4, false));
+    let every = Duration::from_millis(40);
+    assert_eq!(chat.app, App::Paced { chunk: Bytes(20_000), every, bytes: None });
+
+    let taps = [Tap { host: 0, place: TapPlace::Stack }, Tap { host: 1, place: TapPlace::Wire }];
+    assert_eq!(scenario.taps, taps);
+}
+
+#[test]
+fn a_bdp_is_the_rate_times_the_delays_of_both_ways() {
+    let scenario = loaded(FULL, &[]).unwrap().scenario;
+    let path = &scenario.paths[0];
+    // Half of 10^9 bit/s * (30 + 70) ms / 8 = 12,500,000 bytes.
+    let rate = Rate::from_bits_per_second(1_000_000_000).unwrap();
+    let link = Element::Link { rate, limit: Limit::Bytes(Bytes(6_250_000)) };
+    assert_eq!(path.forward, [link, Element::Delay(Duration::from_millis(30))]);
+    assert_eq!(path.reverse, [Element::Delay(Duration::from_millis(70))]);
+}
+
+#[test]
+fn what_is_left_out_has_its_default() {
+    let scenario = loaded(SMALL, &[]).unwrap().scenario;
+    assert_eq!((scenario.title.as_str(), scenario.seed), ("", 1));
+    assert_eq!(scenario.duration, MAX_DURATION);
+    assert_eq!(Some(scenario.hosts[0].profile.clone()), Profile::named("freebsd-13.2"));
+    assert_eq!(scenario.hosts[0].cc, Algorithm::NewReno);
+    assert_eq!(scenario.hosts[0].offload, sim::scenario::Offload::default());
+    assert!(scenario.taps.is_empty());
+}
+
+#[test]
+fn offloads_that_are_simply_on_have_the_systems_limits() {
+    let set = ["host.a.lro=true", "host.b.gro=true"];
+    let scenario = loaded(SMALL, &set).unwrap().scenario;
+    assert_eq!(scenario.hosts[0].offload.receive, Receive::Lro(LroParams::FREEBSD_14));
+    assert_eq!(scenario.hosts[1].offload.receive, Receive::Gro(GroParams::LINUX));
+    let scenario = loaded(SMALL, &["host.a.lro=false"]).unwrap().scenario;
+    assert_eq!(scenario.hosts[0].offload.receive, Receive::Off);
+}
+
+#[test]
+fn hosts_count_in_the_order_of_the_text() {
+    let text = SMALL.replace("host.a", "host.z").replace("\"a\"", "\"z\"");
+    let scenario = loaded(&text, &[]).unwrap().scenario;
+    let names: Vec<&str> = scenario.hosts.iter().map(|host| host.name.as_str()).collect();
+    assert_eq!(names, ["z", "b"]);
+}
+
+#[test]
+fn the_digest_of_a_file_without_overrides_is_that_of_its_bytes() {
+    // printf 'host.a ... 1MB" } ]\n' | sha256sum, of coreutils.
+    let loaded = loaded(SMALL, &[]).unwrap();
+    assert_eq!(loaded.text, SMALL);
+    assert_eq!(loaded.sha256, "6410ba8b770dc70a64596c1ce6e6ab2b51f7754fc166f22f4c63ae8f8120112a");
+}
