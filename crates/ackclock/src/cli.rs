@@ -42,7 +42,7 @@ Examples:
   ackclock run transfer.toml --json | jq '.flows[0].goodput_bps'
   ackclock run transfer.toml --tcpdump sink
   ackclock run transfer.toml --pcap transfer.pcapng && tshark -r transfer.pcapng
-  ackclock run transfer.toml --csv cwnd.csv
+  ackclock run transfer.toml --csv cwnd.csv --svg cwnd.svg
 
 A run depends on the scenario and its seed alone: the same two give the same bytes anywhere.";
 
@@ -65,6 +65,9 @@ pub(crate) struct RunArgs {
     /// Write every event as a row with the sender's state after it
     #[arg(long, value_name = "FILE")]
     pub(crate) csv: Option<PathBuf>,
+    /// Draw congestion window and flight of every flow over time as a chart
+    #[arg(long, value_name = "FILE")]
+    pub(crate) svg: Option<PathBuf>,
 }
 
 /// A scenario with changes.

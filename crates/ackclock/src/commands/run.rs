@@ -1,10 +1,11 @@
 //! `ackclock run`: a scenario in virtual time, watched as the arguments ask.
 
-use std::io::{self, BufWriter, StdoutLock};
+use std::io::{self, BufWriter, StdoutLock, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
 
 use lab::capture::{self, Capture, TraceLines};
+use lab::curves::Curves;
 use lab::run_report::{RunReport, table};
 use lab::scenario::nearest;
 use packet::Segment;
@@ -37,11 +38,9 @@ pub(super) fn run(args: RunArgs) -> Result<ExitCode, Failure> {
     };
     let pcap = args.pcap.as_deref().map(|path| create(path, &file)).transpose()?;
     let csv = args.csv.as_deref().map(|path| create(path, &file)).transpose()?;
-    if let (Some(pcap), Some(path)) = (&pcap, &args.csv)
-        && pcap.is(path)
-    {
-        return Err(Failure::new(format!("--pcap and --csv both write {}", path.display())));
-    }
+    let svg = args.svg.as_deref().map(|path| create(path, &file)).transpose()?;
+    apart([("--pcap", &pcap), ("--csv", &csv)], ("--svg", args.svg.as_deref()))?;
+    apart([("--pcap", &pcap), ("--svg", &svg)], ("--csv", args.csv.as_deref()))?;
     let capture_taps: Vec<usize> = match loaded.scenario.taps.len() {
         0 if pcap.is_some() => {
             let sender = sender(&scenario);
@@ -61,16 +60,24 @@ pub(super) fn run(args: RunArgs) -> Result<ExitCode, Failure> {
         progress: Progress::new(scenario.duration),
         files_wanted,
     };
-    let outcome = match csv {
-        Some(out) => {
-            let mut watch = Watch(Rows(CsvRecorder::new(out)), taps);
-            let outcome = simulate(scenario, &mut watch)?;
-            let Watch(Rows(rows), watched) = watch;
-            taps = watched;
-            rows.finish().map_err(|error| failed(args.csv.as_deref(), &error))?.commit()?;
-            outcome
+    let outcome = if csv.is_some() || svg.is_some() {
+        let curves = svg.is_some().then(|| Curves::new(scenario));
+        let mut watch = Watch(Rows { csv: csv.map(CsvRecorder::new), curves }, taps);
+        let outcome = simulate(scenario, &mut watch)?;
+        let Watch(rows, watched) = watch;
+        taps = watched;
+        if let Some(csv) = rows.csv {
+            csv.finish().map_err(|error| failed(args.csv.as_deref(), &error))?.commit()?;
         }
-        None => simulate(scenario, &mut taps)?,
+        if let (Some(curves), Some(mut out)) = (rows.curves, svg) {
+            let chart = curves.to_svg(&scenario.title, &subtitle(&file, scenario));
+            let written = out.write_all(chart.as_bytes());
+            written.map_err(|error| failed(args.svg.as_deref(), &error))?;
+            out.commit()?;
+        }
+        outcome
+    } else {
+        simulate(scenario, &mut taps)?
     };
     drop(taps.progress);
     if let Some(capture) = taps.capture {
@@ -109,6 +116,29 @@ fn trace_tap(scenario: &mut Scenario, host: Option<&str>) -> Result<usize, Failu
         })?,
     };
     Ok(capture::tap(scenario, index, TapPlace::Stack))
+}
+
+/// Refuses one file for two outputs.
+fn apart(
+    others: [(&str, &Option<OutFile>); 2],
+    (option, path): (&str, Option<&Path>),
+) -> Result<(), Failure> {
+    let Some(path) = path else { return Ok(()) };
+    for (other, file) in others {
+        if file.as_ref().is_some_and(|file| file.is(path)) {
+            return Err(Failure::new(format!(
+                "{other} and {option} both write {}",
+                path.display()
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Where a chart comes from.
+fn subtitle(file: &Path, scenario: &Scenario) -> String {
+    let name = file.file_name().unwrap_or(file.as_os_str()).to_string_lossy();
+    format!("{name}, seed {}, ackclock {}", scenario.seed, env!("CARGO_PKG_VERSION"))
 }
 
 /// An output file, which must not be the scenario itself.
@@ -157,14 +187,22 @@ impl Observer for Taps<'_> {
     }
 }
 
-/// Rows of events; it looks through no tap.
-struct Rows(CsvRecorder<OutFile>);
+/// What is told of every event: rows, curves, or both.
+struct Rows {
+    csv: Option<CsvRecorder<OutFile>>,
+    curves: Option<Curves>,
+}
 
 impl Recorder for Rows {
     const ON: bool = true;
 
     fn record(&mut self, at: Instant, who: Who, event: Event, state: Option<&SenderState>) {
-        self.0.record(at, who, event, state);
+        if let Some(csv) = &mut self.csv {
+            csv.record(at, who, event, state);
+        }
+        if let Some(curves) = &mut self.curves {
+            curves.record(at, who, event, state);
+        }
     }
 }
 

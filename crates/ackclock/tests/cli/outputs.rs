@@ -86,6 +86,31 @@ fn a_pcap_has_one_interface_for_each_tap() {
 }
 
 #[test]
+fn a_chart_is_drawn_beside_rows() {
+    let place = Place::new("a_chart_is_drawn_beside_rows");
+    place.write("small.toml", SMALL);
+    place.run(&["run", "small.toml", "--svg", "a.svg", "--csv", "a.csv"]).ok();
+    place.run(&["run", "small.toml", "--svg", "b.svg"]).ok();
+    assert!(place.read("a.csv").starts_with(b"time_s,"));
+    assert!(place.read("a.svg").starts_with(b"<svg "));
+    assert_eq!(place.read("a.svg"), place.read("b.svg"));
+    let both = place.run(&["run", "small.toml", "--csv", "x", "--svg", "./x"]).refused();
+    assert_eq!(both, "error: --csv and --svg both write ./x\n");
+}
+
+#[test]
+fn reproduce_lists_its_cases_and_refuses_others() {
+    let place = Place::new("reproduce_lists_its_cases_and_refuses_others");
+    let list = place.run(&["reproduce", "--list"]).ok();
+    assert!(list.starts_with("slow-start-lro  "), "{list}");
+    let json: serde_json::Value =
+        serde_json::from_str(&place.run(&["reproduce", "--list", "--json"]).ok()).unwrap();
+    assert_eq!(json[0]["id"], "slow-start-lro");
+    let err = place.run(&["reproduce", "slow-start-lor"]).refused();
+    assert!(err.contains("no case \"slow-start-lor\"") && err.contains("slow-start-lro"), "{err}");
+}
+
+#[test]
 fn a_run_that_fails_leaves_the_old_file() {
     let place = Place::new("a_run_that_fails_leaves_the_old_file");
     place.write("small.toml", SMALL);

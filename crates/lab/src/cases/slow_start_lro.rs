@@ -1,7 +1,7 @@
 //! Case `slow-start-lro`: a FreeBSD sender whose receiver merges segments and acknowledges once
 //! per aggregate. Slow start then adds at most two segments an ACK, however much it covers.
 //!
-//! [`trace`] reproduces the mail's trace line by line; [`ramp`] measures how long slow start
+//! `trace` reproduces the mail's trace line by line; `ramp` measures how long slow start
 //! takes to 100 Mbit/s under each way of merging.
 
 mod ramp;
