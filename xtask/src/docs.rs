@@ -1,4 +1,5 @@
-//! Draws the pictures of README and docs anew, and sets the README's trace.
+//! Draws the pictures of README and docs anew, sets the README's trace, and the tables and
+//! commands of docs/scenario.md.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -24,6 +25,42 @@ fn documents() -> Result<Vec<(String, String)>, String> {
     Ok(documents)
 }
 
+/// docs/scenario.md with the tables and the answers of the present program. Its tests stand
+/// beside the code they describe (crates/lab, crates/ackclock).
+fn scenario_document() -> Result<String, String> {
+    let text = std::fs::read_to_string(root().join("docs/scenario.md"))
+        .map_err(|e| format!("docs/scenario.md: {e}"))?;
+    let (begin, end) = ("<!-- ackclock scenario keys -->\n\n", "<!-- end of keys -->");
+    let (head, rest) = text.split_once(begin).ok_or("docs/scenario.md has lost its tables")?;
+    let (_, tail) = rest.split_once(end).ok_or("docs/scenario.md has lost its tables")?;
+    let text = format!("{head}{begin}{}{end}{tail}", lab::scenario::reference());
+    let mut blocks = text.split("```console\n");
+    let mut out = blocks.next().unwrap_or_default().to_owned();
+    for block in blocks {
+        let (calls, after) = block.split_once("```").ok_or("a console block has no end")?;
+        out.push_str("```console\n");
+        for call in calls.split("$ ").skip(1) {
+            let command = call.split('\n').next().unwrap_or_default();
+            out.push_str(&format!("$ {command}\n{}", answer(command)?));
+        }
+        out.push_str(&format!("```{after}"));
+    }
+    Ok(out)
+}
+
+/// What a command of the documentation prints.
+fn answer(command: &str) -> Result<String, String> {
+    let program = "cargo run --quiet --release --package ackclock --";
+    let script = command.replacen("ackclock", program, 1);
+    let output = std::process::Command::new("sh")
+        .args(["-c", &script])
+        .current_dir(root())
+        .output()
+        .map_err(|error| format!("{command}: {error}"))?;
+    let printed = [output.stdout, output.stderr].concat();
+    String::from_utf8(printed).map_err(|error| format!("{command}: {error}"))
+}
+
 /// The README with the trace of the present program.
 fn readme() -> Result<String, String> {
     let place = root().join("README.md");
@@ -41,7 +78,8 @@ fn readme() -> Result<String, String> {
 }
 
 pub(crate) fn run() -> ExitCode {
-    let written = documents().and_then(|documents| {
+    let written = documents().and_then(|mut documents| {
+        documents.push(("docs/scenario.md".to_owned(), scenario_document()?));
         for (name, text) in documents {
             std::fs::write(root().join(&name), text).map_err(|e| format!("{name}: {e}"))?;
             println!("{name}");

@@ -47,6 +47,10 @@ impl Controller for AnyController {
         inner!(self, cc => cc.on_idle(event))
     }
 
+    fn on_mss(&mut self, mss: u32, maxseg: u32) {
+        inner!(self, cc => cc.on_mss(mss, maxseg));
+    }
+
     fn on_round(&mut self, round: u32) -> Change {
         inner!(self, cc => cc.on_round(round))
     }

@@ -170,6 +170,10 @@ pub trait Controller: Clone + Debug {
     /// Restarts after idling.
     fn on_idle(&mut self, event: &Idle) -> Change;
 
+    /// The path takes smaller segments than agreed: payload of a full one with options deducted
+    /// (`mss`) and before (`maxseg`).
+    fn on_mss(&mut self, mss: u32, maxseg: u32);
+
     /// A round of HyStart++ began. Only stacks that drive HyStart++ call it.
     fn on_round(&mut self, round: u32) -> Change {
         let _ = round;

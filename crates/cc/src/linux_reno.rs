@@ -232,6 +232,11 @@ impl Controller for LinuxReno {
         if self.snd_cwnd < before { Change::Shrank } else { Change::None }
     }
 
+    fn on_mss(&mut self, mss: u32, _maxseg: u32) {
+        // The window counts packets, which become smaller.
+        self.mss = mss.max(1);
+    }
+
     fn control(&self) -> Control {
         let bytes = |packets: u32| Bytes(u64::from(packets) * u64::from(self.mss));
         Control {

@@ -19,7 +19,6 @@ pub struct Calendar<T> {
     /// Time of the last entry taken.
     last: Instant,
     len: usize,
-    spare: Vec<(Instant, T)>,
 }
 
 impl<T: Copy> Default for Calendar<T> {
@@ -36,7 +35,6 @@ impl<T: Copy> Calendar<T> {
             head: 0,
             last: Instant::ZERO,
             len: 0,
-            spare: Vec::new(),
         }
     }
 
@@ -87,15 +85,15 @@ impl<T: Copy> Calendar<T> {
         self.buckets[0].clear();
         self.head = 0;
         let Some(lowest) = (1..BUCKETS).find(|&b| !self.buckets[b].is_empty()) else { return };
-        let mut entries =
-            core::mem::replace(&mut self.buckets[lowest], core::mem::take(&mut self.spare));
+        // The bucket gets its own room back below: entries only go to lower ones.
+        let mut entries = core::mem::take(&mut self.buckets[lowest]);
         self.last = entries.iter().map(|entry| entry.0).min().unwrap_or(self.last);
         for &(at, what) in &entries {
             let bucket = self.bucket_of(at);
             self.buckets[bucket].push((at, what));
         }
         entries.clear();
-        self.spare = entries;
+        self.buckets[lowest] = entries;
     }
 }
 

@@ -103,8 +103,10 @@ pub enum SentKind {
     New,
     /// Bytes sent before, for the reason given.
     Again(Cause),
-    /// A probe of a closed window.
+    /// A probe of a closed window or of a silent peer.
     Probe,
+    /// A reset.
+    Reset,
 }
 
 /// Why a window changed or something was sent again.
@@ -134,6 +136,10 @@ pub enum Cause {
     Idle,
     /// An ECN echo arrived.
     Ecn,
+    /// The path takes smaller segments.
+    PathMtu,
+    /// A byte had been sent to probe a closed window.
+    WindowProbe,
 }
 
 /// What a deadline is for.
@@ -145,6 +151,8 @@ pub enum Purpose {
     DelayedAck,
     /// Probe of a closed window.
     Persist,
+    /// Probe of a peer that has long been silent.
+    Keepalive,
     /// The last state of a connection runs out.
     TimeWait,
 }

@@ -1,14 +1,16 @@
 //! Round-trip times and retransmission timeouts. Floor 3.
 //!
 //! Reading order: [`rtt`] (what the endpoint asks and tells), [`rtt_freebsd`] (in ticks of
-//! `kern.hz`), [`rtt_linux`] (in microseconds, the timeout in jiffies).
+//! `kern.hz`), [`rtt_linux`] (in microseconds, the timeout in jiffies), [`rtt_rfc`] (the textbook).
 //!
 //! What it does not do: it keeps no timer. The endpoint counts timeouts in a row and says so.
 
 pub mod rtt;
 pub mod rtt_freebsd;
 pub mod rtt_linux;
+pub mod rtt_rfc;
 
 pub use rtt::{RttEstimator, Sample, Sampled};
 pub use rtt_freebsd::RttFreeBsd;
 pub use rtt_linux::RttLinux;
+pub use rtt_rfc::RttRfc;

@@ -2,7 +2,7 @@
 
 use units::{Duration, Instant, Offset};
 
-use crate::{RttFreeBsd, RttLinux};
+use crate::{RttFreeBsd, RttLinux, RttRfc};
 
 /// A measured round trip, as the stack got hold of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,6 +41,8 @@ pub enum RttEstimator {
     FreeBsd(RttFreeBsd),
     /// Linux's.
     Linux(RttLinux),
+    /// The textbook's.
+    Rfc(RttRfc),
 }
 
 impl RttEstimator {
@@ -50,6 +52,7 @@ impl RttEstimator {
         match self {
             Self::FreeBsd(rtt) => rtt.on_sample(sampled),
             Self::Linux(rtt) => rtt.on_sample(sampled),
+            Self::Rfc(rtt) => rtt.on_sample(sampled),
         }
     }
 
@@ -58,6 +61,7 @@ impl RttEstimator {
         match self {
             Self::FreeBsd(rtt) => rtt.on_timeout(shift),
             Self::Linux(rtt) => rtt.on_timeout(),
+            Self::Rfc(rtt) => rtt.on_timeout(),
         }
     }
 
@@ -66,6 +70,7 @@ impl RttEstimator {
         match self {
             Self::FreeBsd(rtt) => rtt.rto(),
             Self::Linux(rtt) => rtt.rto(),
+            Self::Rfc(rtt) => rtt.rto(),
         }
     }
 
@@ -74,6 +79,7 @@ impl RttEstimator {
         match self {
             Self::FreeBsd(rtt) => rtt.srtt(),
             Self::Linux(rtt) => rtt.srtt(),
+            Self::Rfc(rtt) => rtt.srtt(),
         }
     }
 }
@@ -87,5 +93,11 @@ impl From<RttFreeBsd> for RttEstimator {
 impl From<RttLinux> for RttEstimator {
     fn from(rtt: RttLinux) -> Self {
         Self::Linux(rtt)
+    }
+}
+
+impl From<RttRfc> for RttEstimator {
+    fn from(rtt: RttRfc) -> Self {
+        Self::Rfc(rtt)
     }
 }

@@ -15,7 +15,7 @@ use crate::card::Card;
 use crate::observer::Observer;
 use crate::outcome::{FlowOutcome, Outcome};
 use crate::road::{self, Road, Station};
-use crate::scenario::{Flow, Host, Scenario, TapPlace};
+use crate::scenario::{App, Element, Flow, Host, Scenario, TapPlace};
 
 /// Why a scenario could not be set up. The text form refuses these with a better message.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,6 +29,12 @@ pub enum SetupError {
     Path {
         /// Index of the path.
         path: usize,
+    },
+    /// Flow number `flow` would never let time pass: it writes without end over a path and hosts
+    /// that delay nothing, or at intervals of no time.
+    Endless {
+        /// Index of the flow.
+        flow: usize,
     },
     /// Tap number `tap` names a host that is not there.
     Tap {
@@ -117,11 +123,11 @@ pub fn run<O: Observer>(scenario: &Scenario, observer: &mut O) -> Result<Outcome
     let end = Instant::ZERO + scenario.duration;
     let mut entries = 0_u64;
     while world.open > 0 {
-        let Some((at, wake)) = world.calendar.pop() else { break };
-        if at > end {
+        // Without an entry nothing will ever happen: the rest of the time passes.
+        let Some((at, wake)) = world.calendar.pop().filter(|&(at, _)| at <= end) else {
             world.now = end;
             break;
-        }
+        };
         world.now = at;
         world.happen(wake);
         entries += 1;
@@ -169,6 +175,9 @@ impl<'a, O: Observer> World<'a, O> {
                 Some(path) if (path.to, path.from) == ends => (reverse, forward),
                 _ => return Err(SetupError::Route { flow: index }),
             };
+            if stands_still(scenario, flow) {
+                return Err(SetupError::Endless { flow: index });
+            }
             world.add_flow(index, flow, out, back);
         }
         Ok(world)
@@ -317,8 +326,9 @@ impl<'a, O: Observer> World<'a, O> {
         let side = if segment.dir == Dir::Forward { SERVER } else { CLIENT };
         let who = Who { host: HostId(host as u16), flow: segment.flow };
         let mut cx = Cx { now: self.now, who, rec: &mut *self.observer };
-        if segment.packets() > 1 {
-            cx.emit(|| Event::Merged { packets: segment.packets() as u16, bytes: segment.payload });
+        if segment.merged() {
+            let packets = segment.packets().max(u32::from(segment.nsegs)) as u16;
+            cx.emit(|| Event::Merged { packets, bytes: segment.payload });
         }
         self.flows[flow].ends[side].tcp.handle_segment(&mut cx, segment);
         self.serve(flow, side);
@@ -450,7 +460,7 @@ impl<'a, O: Observer> World<'a, O> {
 
     fn run_timer(&mut self, flow: usize, side: usize) {
         let end = &mut self.flows[flow].ends[side];
-        end.armed = None;
+        end.armed = end.armed.filter(|&at| at > self.now);
         let who = Who { host: HostId(end.host), flow: FlowId(flow as u32) };
         let mut cx = Cx { now: self.now, who, rec: &mut *self.observer };
         // The entry may be an old one: the deadline has moved on since.
@@ -505,6 +515,19 @@ impl<'a, O: Observer> World<'a, O> {
     }
 }
 
+/// Could a flow go on for ever in one instant?
+fn stands_still(scenario: &Scenario, flow: &Flow) -> bool {
+    let Some(path) = scenario.paths.get(flow.path) else { return false };
+    let no_time = |element: &Element| *element == Element::Delay(Duration::ZERO);
+    let idle_path = path.forward.iter().chain(&path.reverse).all(no_time);
+    let idle_hosts = [flow.from, flow.to].iter().all(|&host| scenario.hosts[host].delay.is_zero());
+    match flow.app {
+        App::Bulk { bytes: None } => idle_path && idle_hosts,
+        App::Paced { every, bytes, .. } => every.is_zero() && bytes.is_none(),
+        App::Bulk { .. } => false,
+    }
+}
+
 fn config(scenario: &Scenario, index: usize, flow: &Flow, side: Side, host: usize) -> Config {
     let host = &scenario.hosts[host];
     let draw = |purpose: &str| {
@@ -522,5 +545,6 @@ fn config(scenario: &Scenario, index: usize, flow: &Flow, side: Side, host: usiz
         clock_phase: host.clock_phase.min(Duration::from_secs(1)),
         tso: host.offload.tso,
         nodelay: flow.nodelay,
+        keepalive: None,
     }
 }

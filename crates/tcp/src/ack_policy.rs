@@ -54,7 +54,7 @@ pub(crate) struct Arrival {
 impl AckPolicy {
     pub(crate) const fn new(rule: AckRule) -> Self {
         let ato = match rule {
-            AckRule::FreeBsd { timeout, .. } => timeout,
+            AckRule::FreeBsd { timeout, .. } | AckRule::Rfc { timeout } => timeout,
             AckRule::Linux { min, .. } => min,
         };
         Self { rule, quick: 0, ato, last_data: None }
@@ -68,6 +68,13 @@ impl AckPolicy {
             AckRule::FreeBsd { delayed, timeout } => {
                 let delay = delayed && !a.pending && !a.window_was_zero && a.len <= a.maxseg;
                 if delay { Decision::Within(timeout) } else { Decision::Now }
+            }
+            AckRule::Rfc { timeout } => {
+                if a.unacked >= 2 * a.mss {
+                    Decision::Now
+                } else {
+                    Decision::Within(timeout)
+                }
             }
             AckRule::Linux { quick_acks, always_quick, min, max } => {
                 if first {
@@ -91,7 +98,7 @@ impl AckPolicy {
     /// was read came with PSH (tcp_cleanup_rbuf).
     pub(crate) const fn on_read(&self, pushed: bool, unacked: u64, mss: u64) -> bool {
         match self.rule {
-            AckRule::FreeBsd { .. } => false,
+            AckRule::FreeBsd { .. } | AckRule::Rfc { .. } => false,
             AckRule::Linux { .. } => pushed || unacked > mss,
         }
     }

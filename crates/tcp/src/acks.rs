@@ -1,20 +1,19 @@
 //! What an acknowledgment means to the sender (RFC 9293 3.10.7.4, RFC 5681, RFC 6582; the ACK
 //! half of tcp_do_segment of FreeBSD and tcp_ack of Linux), and what its timers do.
 
-use cc::{Acked, Congested, Controller, Recovered, Signal as Sign};
+use cc::{Acked, Change, Congested, Controller, Recovered, Signal as Sign};
 use machine::{Cx, Signal};
 use packet::Segment;
 use record::{Cause, Event, Purpose, Recorder};
-use recovery::{Sample, Sampled};
-use units::{Bytes, Duration, Offset};
+use recovery::{RttEstimator, Sample, Sampled};
+use units::{Bytes, Duration, Instant, Offset};
 
 use crate::endpoint::{Endpoint, State};
+use crate::profile::IdleRule;
+use crate::sent::Delivered;
 
 /// Duplicate acknowledgments that stand for a loss (RFC 5681 section 3.2).
 const DUP_THRESHOLD: u32 = 3;
-/// Timeouts in a row after which a connection is given up (`TCP_MAXRXTSHIFT`).
-const MAX_SHIFT: u32 = 12;
-
 impl Endpoint {
     /// An acceptable segment acknowledges up to `ack`.
     pub(crate) fn on_ack<R: Recorder>(
@@ -24,16 +23,14 @@ impl Endpoint {
         seq: Offset,
         ack: Offset,
     ) {
-        if ack > self.snd.max {
-            // RFC 9293: it acknowledges what was never sent.
-            self.ack_at_once();
-            return;
-        }
         let wnd = self.scaled_window(segment);
         if ack > self.snd.una {
             self.on_new_ack(cx, segment, ack, wnd);
         } else if ack == self.snd.una && self.is_duplicate(segment, wnd) {
             self.on_dup_ack(cx);
+        }
+        if self.ecn.echoed(segment.flags) {
+            self.on_ecn_echo(cx, ack);
         }
         self.update_window(seq, ack, wnd);
         self.wake_writer(cx);
@@ -55,8 +52,8 @@ impl Endpoint {
     ) {
         let bytes = ack - self.snd.una;
         self.undo_spurious_timeout(cx, segment);
-        self.take_rtt(cx, segment, ack);
         let delivered = self.snd.sent.acknowledge(ack);
+        self.take_rtt(cx, segment, ack, &delivered);
         self.snd.shift = 0;
         if ack == self.snd.max {
             self.timers.stop(Purpose::Retransmit);
@@ -64,7 +61,11 @@ impl Endpoint {
             self.arm_retransmit(cx.now);
         }
         // tcp_do_segment settles the recovery before it counts the acknowledgment.
-        if self.cc.in_recovery() {
+        if let Some(end) = self.snd.ecn_episode {
+            if ack > end {
+                self.end_ecn_episode(cx, ack);
+            }
+        } else if self.cc.in_recovery() {
             self.on_ack_in_recovery(cx, ack, bytes);
         } else {
             self.snd.dup_acks = 0;
@@ -125,8 +126,17 @@ impl Endpoint {
             self.cc.set_window(Bytes(self.cwnd() + self.maxseg()));
             self.emit_window(cx, Cause::Recovering);
             self.call_output();
-        } else if count == DUP_THRESHOLD && self.snd.una >= self.cc.recovery_point() {
-            self.enter_recovery(cx);
+        } else if count == DUP_THRESHOLD {
+            // RFC 6582 section 3.2 step 2: not for what an earlier recovery or timeout covers.
+            let point = self.cc.recovery_point();
+            if self.snd.una > point || point <= Offset(1) {
+                self.enter_recovery(cx);
+            } else {
+                self.snd.dup_acks = 0;
+            }
+        } else {
+            // Limited transmit may release new data.
+            self.call_output();
         }
     }
 
@@ -139,6 +149,50 @@ impl Endpoint {
         self.cc.set_window(Bytes(ssthresh + u64::from(DUP_THRESHOLD) * self.maxseg()));
         self.note(cx, change, Cause::FastRetransmit);
         self.call_output();
+    }
+
+    /// The peer echoes congestion: once per window of data the window is lowered as for a loss
+    /// (RFC 3168 section 6.1.2).
+    fn on_ecn_echo<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, ack: Offset) {
+        if self.snd.ecn_episode.is_some() || self.cc.in_recovery() || ack < self.cc.recovery_point()
+        {
+            return;
+        }
+        let congested = Congested { th_ack: ack, ..self.congested(Sign::Ecn) };
+        let change = self.cc.on_congested(&congested);
+        if change == Change::RecoveryBegan {
+            self.ecn.on_reduced();
+            self.snd.ecn_episode = Some(self.snd.max);
+            let ssthresh = self.cc.control().ssthresh.map_or(self.mss(), Bytes::get);
+            self.cc.set_window(Bytes(ssthresh));
+        }
+        self.note(cx, change, Cause::Ecn);
+    }
+
+    /// Something sent after the window was lowered for ECN is through, and with it our CWR.
+    fn end_ecn_episode<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, ack: Offset) {
+        self.snd.ecn_episode = None;
+        let window = self.cc.control().window;
+        let change = self.cc.on_recovered(&Recovered { th_ack: ack, pipe: self.snd.max - ack });
+        // Nothing was lost: the window stays where the echo left it.
+        self.cc.set_window(window);
+        self.note(cx, change, Cause::Recovered);
+    }
+
+    /// How long the flow has been idle, and whether that is long: nothing heard or nothing sent for
+    /// a timeout (tcp_output of FreeBSD), no data sent for more than one
+    /// (tcp_slow_start_after_idle_check of Linux; RFC 5681 section 4.1).
+    pub(crate) fn idle_for(&self, now: Instant, rto: Duration) -> (Duration, bool) {
+        match self.cfg.profile.idle {
+            IdleRule::HeardOrSent => {
+                let idle = now.since(self.snd.last_heard.min(self.snd.last_sent));
+                (idle, idle >= rto)
+            }
+            IdleRule::Sent => {
+                let idle = now.since(self.snd.last_sent);
+                (idle, idle > rto)
+            }
+        }
     }
 
     fn congested(&self, signal: Sign) -> Congested {
@@ -162,6 +216,11 @@ impl Endpoint {
         if wnd > self.snd.wnd {
             self.call_output();
         }
+        if wnd > 0 && self.snd.persisting {
+            // The window is open again.
+            self.snd.persisting = false;
+            self.timers.stop(Purpose::Persist);
+        }
         self.snd.wnd = wnd;
         self.snd.max_wnd = self.snd.max_wnd.max(wnd);
         self.snd.wl1 = seq;
@@ -182,12 +241,15 @@ impl Endpoint {
         }
     }
 
-    /// A round trip: from the echoed timestamp, else from the byte being timed.
+    /// A round trip. FreeBSD takes every echoed timestamp, else the byte being timed; Linux takes
+    /// the time since the oldest segment acknowledged left, and an echo only where that was sent
+    /// twice (tcp_ack_update_rtt).
     pub(crate) fn take_rtt<R: Recorder>(
         &mut self,
         cx: &mut Cx<'_, R>,
         segment: &Segment,
         ack: Offset,
+        delivered: &Delivered,
     ) {
         let echo = segment.timestamps.filter(|stamps| self.link.timestamps && stamps.ecr != 0);
         let timed = self.snd.timed.filter(|&(at, _)| ack > at);
@@ -198,11 +260,16 @@ impl Endpoint {
             let ms = self.clock.timestamp(cx.now).wrapping_sub(stamps.ecr);
             Sample::Echo { ms }
         });
-        let by_time = timed.map(|(_, sent)| Sample::Timed { sent, acked: cx.now });
-        // FreeBSD takes every echo; Linux prefers send times, which count microseconds.
+        // The kernel counts its ticks from its own phase.
+        let phase = self.cfg.clock_phase;
+        let since = |sent: Instant| Sample::Timed { sent: sent + phase, acked: cx.now + phase };
         let sample = match self.rtt {
-            recovery::RttEstimator::FreeBsd(_) => by_echo.or(by_time),
-            recovery::RttEstimator::Linux(_) => by_time.or(by_echo),
+            RttEstimator::FreeBsd(_) | RttEstimator::Rfc(_) => {
+                by_echo.or(timed.map(|(_, sent)| since(sent)))
+            }
+            RttEstimator::Linux(_) => {
+                delivered.oldest_sent.or(timed.map(|(_, sent)| sent)).map(since).or(by_echo)
+            }
         };
         let Some(sample) = sample else { return };
         let rtt = self.rtt.on_sample(&Sampled {
@@ -212,7 +279,12 @@ impl Endpoint {
             snd_nxt: self.snd.nxt,
         });
         self.rcv.window.on_rtt(rtt);
-        let least = self.totals.min_rtt.map_or(rtt, |least| least.min(rtt));
+        // Linux takes the least from the newest segment acknowledged (ca_rtt).
+        let newest = match (&self.rtt, delivered.newest_sent) {
+            (RttEstimator::Linux(_), Some(sent)) => cx.now.since(sent).min(rtt),
+            _ => rtt,
+        };
+        let least = self.totals.min_rtt.map_or(newest, |least| least.min(newest));
         self.totals.min_rtt = Some(least);
         cx.emit(|| Event::RttSample { rtt });
     }
@@ -226,7 +298,8 @@ impl Endpoint {
                 self.ack_at_once();
             }
             Purpose::Retransmit => self.on_retransmit_timer(cx),
-            Purpose::Persist => self.call_output(),
+            Purpose::Persist => self.on_window_timer(cx),
+            Purpose::Keepalive => self.on_keepalive_timer(cx),
             Purpose::TimeWait => self.state = State::Closed,
         }
     }
@@ -234,7 +307,7 @@ impl Endpoint {
     /// tcp_timer_rexmt of FreeBSD; tcp_retransmit_timer of Linux.
     fn on_retransmit_timer<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
         self.snd.shift += 1;
-        if self.snd.shift > MAX_SHIFT {
+        if self.snd.shift > self.cfg.profile.retries {
             self.abort(cx);
             return;
         }
@@ -254,7 +327,9 @@ impl Endpoint {
         let signal = Sign::Timeout { shift: self.snd.shift };
         let change = self.cc.on_congested(&self.congested(signal));
         self.note(cx, change, Cause::Timeout);
+        self.snd.ecn_episode = None;
         self.snd.nxt = self.snd.una;
+        self.snd.resend_cause = Cause::Timeout;
         self.arm_retransmit(cx.now);
         self.call_output();
     }
@@ -274,9 +349,4 @@ impl Endpoint {
         self.snd.nxt = self.snd.max;
         self.note(cx, change, Cause::Undone);
     }
-}
-
-/// How long a flow has been idle, for the restart rules.
-pub(crate) fn idle_for(endpoint: &Endpoint, now: units::Instant) -> Duration {
-    now.since(endpoint.snd.last_heard.max(endpoint.snd.last_sent))
 }

@@ -4,11 +4,14 @@ use cc::{AnyController, Change, Controller, Growth, LinuxReno, NewReno};
 use machine::{Cx, Signal};
 use packet::{Dir, IpVersion, Segment, SynLayout};
 use record::{Cause, Event, Purpose, Recorder, SenderState, Waiting};
-use recovery::{RttEstimator, RttFreeBsd, RttLinux};
+use recovery::{RttEstimator, RttFreeBsd, RttLinux, RttRfc};
 use units::{Bytes, Duration, FlowId, Instant, Offset, SeqNum};
 
 use crate::ack_policy::AckPolicy;
+use crate::challenge::Challenge;
 use crate::clock::KernelClock;
+use crate::ecn::Ecn;
+use crate::probes::{Keepalive, Probe};
 use crate::profile::{Profile, RtoRule};
 use crate::reassembly::Reassembly;
 use crate::receive_window::ReceiveWindow;
@@ -48,6 +51,8 @@ pub struct Config {
     pub tso: bool,
     /// Nagle's algorithm is off (`TCP_NODELAY`).
     pub nodelay: bool,
+    /// Probes of a silent peer, if the application wants them.
+    pub keepalive: Option<Keepalive>,
 }
 
 /// States of RFC 9293 section 3.3.2.
@@ -108,6 +113,10 @@ pub struct Endpoint {
     pub(crate) signals: u8,
     pub(crate) totals: Totals,
     pub(crate) link: Agreed,
+    pub(crate) ecn: Ecn,
+    pub(crate) challenge: Challenge,
+    /// A reset that is due: its sequence number and what it acknowledges, if anything.
+    pub(crate) reset: Option<(SeqNum, Option<SeqNum>)>,
     pub(crate) snd: Send,
     pub(crate) rcv: Receive,
 }
@@ -145,6 +154,18 @@ pub(crate) struct Send {
     pub(crate) dup_acks: u32,
     /// One segment from `una` on is to go again, for this reason.
     pub(crate) again: Option<Cause>,
+    /// Why what lies between `nxt` and `max` goes again.
+    pub(crate) resend_cause: Cause,
+    /// `max` when the window was lowered for an ECN echo, until something beyond it is
+    /// acknowledged.
+    pub(crate) ecn_episode: Option<Offset>,
+    /// The window is closed and being probed.
+    pub(crate) persisting: bool,
+    pub(crate) probe: Option<Probe>,
+    /// Window probes in a row.
+    pub(crate) probes: u32,
+    /// Keepalive probes in a row without an answer.
+    pub(crate) unanswered: u32,
     /// Byte being timed and when it left, where timestamps are off.
     pub(crate) timed: Option<(Offset, Instant)>,
     /// Timestamp clock at the first timeout: an older echo proves it spurious.
@@ -161,6 +182,8 @@ pub(crate) struct Send {
     pub(crate) fresh: bool,
     /// Nothing was under way when it was asked.
     pub(crate) idle: bool,
+    /// Behind the last partial segment sent (Linux `snd_sml`).
+    pub(crate) small_end: Offset,
     /// `nxt` when it was asked.
     pub(crate) asked_at: Offset,
     pub(crate) waiting: Waiting,
@@ -184,6 +207,7 @@ pub(crate) struct Receive {
     pub(crate) pushed: bool,
     pub(crate) ack_now: bool,
     pub(crate) ts_recent: u32,
+    pub(crate) ts_recent_at: Instant,
     pub(crate) last_window_zero: bool,
 }
 
@@ -196,6 +220,7 @@ impl Endpoint {
         let rtt = match profile.rto {
             RtoRule::FreeBsd => RttFreeBsd::new(profile.hz).into(),
             RtoRule::Linux => RttLinux::new(profile.hz).into(),
+            RtoRule::Rfc => RttRfc::new().into(),
         };
         let cc = match cfg.algorithm {
             cc::Algorithm::NewReno => NewReno::new(profile.newreno).into(),
@@ -215,15 +240,18 @@ impl Endpoint {
             signals: 0,
             totals: Totals::default(),
             link: Agreed { maxseg: mss, mss, timestamps: false, sack: false, snd_scale: None },
+            ecn: Ecn::new(profile.ecn),
+            challenge: Challenge::new(profile.challenge),
+            reset: None,
             snd: Send::new(&cfg),
             rcv: Receive::new(window, AckPolicy::new(profile.acks)),
             cfg,
         }
     }
 
-    /// Opens the connection (a client's active open).
+    /// Opens the connection actively; a listener may too (RFC 9293 section 3.10.1).
     pub fn open(&mut self) {
-        if self.state == State::Closed {
+        if matches!(self.state, State::Closed | State::Listen) {
             self.state = State::SynSent;
             self.call_output();
         }
@@ -252,7 +280,8 @@ impl Endpoint {
         if let Some(size) = self.rcv.window.on_read(cx.now, bytes) {
             cx.emit(|| Event::ReceiveBuffer { size: size as u32 });
         }
-        let upto = self.payload_offset(self.rcv.nxt);
+        let end = self.rcv.fin.map_or(self.rcv.nxt, |fin| self.rcv.nxt.min(fin));
+        let upto = self.payload_offset(end);
         cx.emit(|| Event::Read { bytes: bytes as u32, upto });
         let unacked = self.rcv.nxt - self.rcv.acked;
         if unacked > 0 && self.rcv.policy.on_read(self.rcv.pushed, unacked, self.mss()) {
@@ -276,6 +305,37 @@ impl Endpoint {
         }
         self.snd.fin = true;
         self.call_output();
+    }
+
+    /// Gives the connection up at once: unsent bytes are lost and the peer is told with a reset
+    /// (a close with `SO_LINGER` of zero).
+    pub fn reset<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
+        if !matches!(self.state, State::Closed | State::Listen | State::SynSent) {
+            self.reset = Some((self.snd.nxt.to_seq(self.cfg.isn), Some(self.rcv_nxt_seq())));
+        }
+        self.abort(cx);
+    }
+
+    /// The path takes IP packets of at most `mtu` bytes (an ICMP "fragmentation needed" for a
+    /// segment that is under way): segments become smaller, and what was sent goes again
+    /// (RFC 1191 section 6.5; tcp_mtudisc of FreeBSD, tcp_simple_retransmit of Linux).
+    pub fn on_path_mtu<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, mtu: u32) {
+        let headers = self.cfg.ip.header_len() + 20;
+        // RFC 879's least, so that a forged message cannot stop the transfer.
+        let maxseg = mtu.max(576).saturating_sub(headers);
+        if maxseg >= self.link.maxseg || !self.synchronised() {
+            return;
+        }
+        self.link.mss -= self.link.maxseg - maxseg;
+        self.link.maxseg = maxseg;
+        self.cc.on_mss(self.link.mss, self.link.maxseg);
+        self.snd.sent.set_mss(self.link.mss);
+        if self.snd.max > self.snd.una {
+            self.snd.nxt = self.snd.una;
+            self.snd.resend_cause = Cause::PathMtu;
+            self.call_output();
+        }
+        self.emit_window(cx, Cause::PathMtu);
     }
 
     /// State of the connection.
@@ -331,6 +391,16 @@ impl Endpoint {
 
     pub(crate) fn signal(&mut self, signal: Signal) {
         self.signals |= 1 << signal as u8;
+    }
+
+    /// Are both sides' sequence numbers known?
+    pub(crate) const fn synchronised(&self) -> bool {
+        !matches!(self.state, State::Closed | State::Listen | State::SynSent | State::SynReceived)
+    }
+
+    /// What we acknowledge, as a header says it.
+    pub(crate) fn rcv_nxt_seq(&self) -> SeqNum {
+        self.rcv.nxt.to_seq(self.rcv.irs)
     }
 
     pub(crate) const fn dir(&self) -> Dir {
@@ -416,6 +486,12 @@ impl Send {
             shift: 0,
             dup_acks: 0,
             again: None,
+            resend_cause: Cause::Timeout,
+            ecn_episode: None,
+            persisting: false,
+            probe: None,
+            probes: 0,
+            unanswered: 0,
             timed: None,
             timeout_stamp: None,
             last_sent: Instant::ZERO,
@@ -426,6 +502,7 @@ impl Send {
             due: false,
             fresh: false,
             idle: false,
+            small_end: Offset(0),
             asked_at: Offset(0),
             waiting: Waiting::Handshake,
         }
@@ -446,6 +523,7 @@ impl Receive {
             pushed: false,
             ack_now: false,
             ts_recent: 0,
+            ts_recent_at: Instant::ZERO,
             last_window_zero: false,
         }
     }

@@ -4,10 +4,11 @@ use cc::{Controller, Established};
 use machine::{Cx, Signal};
 use packet::{Flags, Options, Segment, SynOptions, Timestamps};
 use record::{Cause, Event, Purpose, Recorder, SentKind};
-use units::Offset;
+use units::{Instant, Offset};
 
 use crate::endpoint::{Endpoint, State};
 use crate::receive_window::ReceiveWindow;
+use crate::sent::Delivered;
 
 impl Endpoint {
     /// Puts the SYN or SYN-ACK that is due into `slot`.
@@ -23,7 +24,11 @@ impl Endpoint {
             flow: self.cfg.flow,
             dir: self.dir(),
             ip: self.cfg.ip,
-            flags: if answers { Flags::SYN | Flags::ACK } else { Flags::SYN },
+            flags: if answers {
+                Flags::SYN | Flags::ACK | self.ecn.syn_ack_flags()
+            } else {
+                Flags::SYN | self.ecn.syn_flags()
+            },
             seq: self.cfg.isn,
             ack: self.rcv.nxt.to_seq(self.rcv.irs),
             window,
@@ -59,7 +64,7 @@ impl Endpoint {
 
     /// A SYN came to a listener.
     pub(crate) fn on_syn<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, segment: &Segment) {
-        self.take_syn(segment);
+        self.take_syn(cx.now, segment);
         // With timestamps agreed Linux offers whole segments of what is left for payload.
         let deduct = if self.link.timestamps { 12 } else { 0 };
         let profile = &self.cfg.profile;
@@ -68,6 +73,16 @@ impl Endpoint {
             profile.window_scaling,
             self.own_mss() - deduct,
         );
+        self.ecn.on_syn(segment.flags);
+        self.state = State::SynReceived;
+        self.snd.last_heard = cx.now;
+        self.call_output();
+    }
+
+    /// Both sides have opened at once (RFC 9293 section 3.5, figure 8): the peer's SYN came
+    /// instead of an answer to ours.
+    pub(crate) fn on_crossing_syn<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, segment: &Segment) {
+        self.take_syn(cx.now, segment);
         self.state = State::SynReceived;
         self.snd.last_heard = cx.now;
         self.call_output();
@@ -75,8 +90,9 @@ impl Endpoint {
 
     /// A SYN-ACK answers our SYN.
     pub(crate) fn on_syn_ack<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, segment: &Segment) {
-        self.take_syn(segment);
-        self.take_rtt(cx, segment, Offset(1));
+        self.take_syn(cx.now, segment);
+        self.ecn.on_syn_ack(segment.flags);
+        self.take_rtt(cx, segment, Offset(1), &Delivered::default());
         self.snd.una = Offset(1);
         self.snd.wnd = u64::from(segment.window);
         self.snd.max_wnd = self.snd.wnd;
@@ -87,12 +103,28 @@ impl Endpoint {
 
     /// The ACK of our SYN-ACK; its window is scaled.
     pub(crate) fn on_handshake_ack<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, segment: &Segment) {
-        self.take_rtt(cx, segment, Offset(1));
+        self.take_rtt(cx, segment, Offset(1), &Delivered::default());
         self.snd.una = Offset(1);
         self.snd.wnd = self.scaled_window(segment);
         self.snd.max_wnd = self.snd.wnd;
         self.snd.wl1 = Offset(1);
         self.snd.wl2 = Offset(1);
+        self.establish(cx);
+    }
+
+    /// Both sides had opened at once, and the peer's SYN-ACK acknowledges our SYN. Its window is
+    /// that of a SYN, not scaled.
+    pub(crate) fn on_crossing_syn_ack<R: Recorder>(
+        &mut self,
+        cx: &mut Cx<'_, R>,
+        segment: &Segment,
+    ) {
+        self.take_rtt(cx, segment, Offset(1), &Delivered::default());
+        self.snd.una = Offset(1);
+        self.snd.wnd = u64::from(segment.window);
+        self.snd.max_wnd = self.snd.wnd;
+        self.snd.wl2 = Offset(1);
+        self.rcv.ack_now = true;
         self.establish(cx);
     }
 
@@ -102,14 +134,16 @@ impl Endpoint {
     }
 
     /// Takes what a SYN says: where its stream begins and which options both sides have.
-    fn take_syn(&mut self, segment: &Segment) {
+    fn take_syn(&mut self, now: Instant, segment: &Segment) {
         let theirs = segment.syn_options().copied().unwrap_or_default();
         let profile = &self.cfg.profile;
         self.rcv.irs = segment.seq;
         self.rcv.nxt = Offset(1);
         self.rcv.acked = Offset(1);
-        // RFC 9293 section 3.7.1: 536 where the peer says nothing.
-        let their_mss = if theirs.mss == 0 { 536 } else { u32::from(theirs.mss) };
+        // RFC 9293 section 3.7.1: 536 where the peer says nothing; a tiny one would make a flood
+        // of segments, or none once options are deducted.
+        let least = profile.min_mss;
+        let their_mss = if theirs.mss == 0 { 536 } else { u32::from(theirs.mss).max(least) };
         self.link.maxseg = self.own_mss().min(their_mss);
         self.link.timestamps = profile.timestamps && segment.timestamps.is_some();
         let deduct = if self.link.timestamps { 12 } else { 0 };
@@ -118,15 +152,20 @@ impl Endpoint {
         self.link.snd_scale =
             theirs.window_scale.filter(|_| profile.window_scaling).map(|scale| scale.min(14));
         self.rcv.ts_recent = segment.timestamps.map_or(0, |stamps| stamps.val);
+        self.rcv.ts_recent_at = now;
     }
 
     fn establish<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
         self.state = State::Established;
         self.snd.last_heard = cx.now;
         self.timers.stop(Purpose::Retransmit);
-        let syn_retransmitted = self.snd.shift > 0;
+        let syn_retransmitted = self.snd.shift > self.cfg.profile.forgiven_syns;
         self.snd.shift = 0;
         self.snd.usage_end = self.snd.nxt;
+        if self.cfg.profile.mss_within_half_window {
+            let bound = (self.snd.max_wnd / 2).max(u64::from(self.cfg.profile.min_mss));
+            self.link.mss = self.link.mss.min(u32::try_from(bound).unwrap_or(u32::MAX));
+        }
         self.snd.sent.set_mss(self.link.mss);
         let change = self.cc.on_established(&Established {
             una: Offset(1),
@@ -143,6 +182,7 @@ impl Endpoint {
         self.rcv.window.on_established(cx.now, scaling, self.link.maxseg, self.link.mss);
         cx.emit(|| Event::Connected);
         self.emit_window(cx, Cause::Start);
+        self.rearm_keepalive(cx);
         self.signal(Signal::Connected);
         self.call_output();
     }

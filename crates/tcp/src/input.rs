@@ -4,14 +4,13 @@
 use machine::{Cx, Signal};
 use packet::{Flags, Segment};
 use record::{Event, Purpose, Recorder};
-use units::{Duration, Offset};
+use units::{Duration, Instant, Offset, SeqNum};
 
 use crate::ack_policy::{Arrival, Decision};
-use crate::endpoint::{Endpoint, State};
+use crate::endpoint::{Endpoint, Side, State};
 
-/// How long the last state of a connection lasts: twice 30 s (FreeBSD `net.inet.tcp.msl`), near
-/// Linux's 60 s (TCP_TIMEWAIT_LEN).
-const TIME_WAIT: Duration = Duration::from_secs(60);
+/// Timestamps older than this say nothing (RFC 7323 section 5.5).
+const PAWS_IDLE: Duration = Duration::from_secs(24 * 24 * 3_600);
 
 /// The payload of a segment that lies in the window, as offsets.
 #[derive(Debug, Clone, Copy)]
@@ -24,78 +23,170 @@ struct Payload {
 
 impl Endpoint {
     pub(crate) fn input<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, segment: &Segment) {
-        let flags = segment.flags;
         match self.state {
-            State::Closed => {}
-            State::Listen => {
-                if flags.has(Flags::SYN) && !flags.has(Flags::ACK) && !flags.has(Flags::RST) {
-                    self.on_syn(cx, segment);
-                }
-            }
+            State::Closed => self.answer_with_reset(segment),
+            State::Listen => self.input_listen(cx, segment),
             State::SynSent => self.input_syn_sent(cx, segment),
             _ => self.input_synchronised(cx, segment),
         }
     }
 
-    fn input_syn_sent<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, segment: &Segment) {
-        let flags = segment.flags;
-        let acks_ours = flags.has(Flags::ACK) && segment.ack == Offset(1).to_seq(self.cfg.isn);
-        if !acks_ours {
+    /// RFC 9293 section 3.10.7.1: what belongs to no connection is answered with a reset.
+    fn answer_with_reset(&mut self, segment: &Segment) {
+        if segment.flags.has(Flags::RST) {
             return;
         }
-        if flags.has(Flags::RST) {
-            self.abort(cx);
-        } else if flags.has(Flags::SYN) {
-            self.on_syn_ack(cx, segment);
+        self.reset = Some(if segment.flags.has(Flags::ACK) {
+            (segment.ack, None)
+        } else {
+            let behind = segment.seq.0.wrapping_add(segment.seq_len());
+            (SeqNum(0), Some(SeqNum(behind)))
+        });
+        self.call_output();
+    }
+
+    /// RFC 9293 section 3.10.7.2.
+    fn input_listen<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, segment: &Segment) {
+        let flags = segment.flags;
+        if flags.has(Flags::ACK) {
+            self.answer_with_reset(segment);
+        } else if flags.has(Flags::SYN) && !flags.has(Flags::RST) {
+            self.on_syn(cx, segment);
         }
     }
 
+    /// RFC 9293 section 3.10.7.3.
+    fn input_syn_sent<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, segment: &Segment) {
+        let flags = segment.flags;
+        if flags.has(Flags::ACK) && segment.ack != Offset(1).to_seq(self.cfg.isn) {
+            self.answer_with_reset(segment);
+            return;
+        }
+        match (flags.has(Flags::RST), flags.has(Flags::SYN), flags.has(Flags::ACK)) {
+            (true, _, true) => self.abort(cx),
+            (false, true, true) => self.on_syn_ack(cx, segment),
+            (false, true, false) => self.on_crossing_syn(cx, segment),
+            _ => {}
+        }
+    }
+
+    /// RFC 9293 section 3.10.7.4, with RFC 5961 and RFC 7323.
     fn input_synchronised<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, segment: &Segment) {
         let flags = segment.flags;
         // The door: numbers become offsets. What lies before the stream is not ours.
         let Some(seq) = segment.seq.near(self.rcv.irs, self.rcv.nxt) else { return };
-        let Some(ack) = segment.ack.near(self.cfg.isn, self.snd.una) else { return };
         if flags.has(Flags::RST) {
-            // RFC 5961 section 3.2: only at exactly the next number.
-            if seq == self.rcv.nxt {
-                self.abort(cx);
-            }
+            self.input_reset(cx, seq);
             return;
         }
+        let Some(ack) = segment.ack.near(self.cfg.isn, self.snd.una) else { return };
         if flags.has(Flags::SYN) {
-            // Our last ACK of the handshake was lost, or it is an old one: say where we stand.
-            if self.state == State::SynReceived {
-                self.call_output();
-            } else {
-                self.ack_at_once();
-            }
+            self.input_late_syn(cx, segment, seq, ack);
             return;
         }
-        if !flags.has(Flags::ACK) {
+        if !flags.has(Flags::ACK) || self.has_stale_timestamp(cx, segment) {
+            return;
+        }
+        // RFC 5961 section 5: neither what was never sent nor what is long gone.
+        if ack > self.snd.max || ack + self.snd.max_wnd.max(1) < self.snd.una {
+            if self.state == State::SynReceived {
+                self.answer_with_reset(segment);
+            } else {
+                self.challenge(cx);
+            }
             return;
         }
         if self.state == State::SynReceived {
-            if ack != Offset(1) {
+            if ack != Offset(1) || seq < self.rcv.nxt || seq > self.rcv.adv {
                 return;
             }
             self.on_handshake_ack(cx, segment);
         }
         self.snd.last_heard = cx.now;
+        self.rearm_keepalive(cx);
+        self.ecn.on_segment(flags, segment.ecn, segment.payload);
         let Some(payload) = self.trim(segment, seq) else {
             // Nothing new, or nothing that fits: RFC 9293 3.10.7.4 asks for an ACK.
+            if self.state == State::TimeWait && flags.has(Flags::FIN) {
+                self.enter_time_wait(cx);
+            }
             self.ack_at_once();
-            self.on_ack(cx, segment, seq, ack);
+            if seq <= self.rcv.nxt {
+                // Old data, or any where our window is closed, may bring a good acknowledgment.
+                self.on_ack(cx, segment, seq, ack);
+            }
             return;
         };
-        self.take_timestamp(segment, seq);
+        self.take_timestamp(cx.now, segment, seq);
         self.on_ack(cx, segment, seq, ack);
         if payload.right > payload.left {
             self.on_payload(cx, payload);
         }
         if flags.has(Flags::FIN) {
-            self.rcv.fin = Some(seq + u64::from(segment.payload));
+            self.rcv.fin.get_or_insert(seq + u64::from(segment.payload));
         }
         self.take_fin(cx);
+    }
+
+    /// RFC 5961 section 3.2: a reset counts only at exactly the next number; elsewhere in the
+    /// window it is questioned, outside it is nothing.
+    fn input_reset<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, seq: Offset) {
+        if seq == self.rcv.nxt {
+            match (self.state, self.cfg.side) {
+                // A listener that was only knocked at goes on listening.
+                (State::SynReceived, Side::Server) => *self = Self::new(self.cfg.clone()),
+                (State::TimeWait, _) => {
+                    self.state = State::Closed;
+                    self.timers.stop_all();
+                }
+                _ => self.abort(cx),
+            }
+        } else if seq > self.rcv.nxt && seq < self.rcv.adv {
+            self.challenge(cx);
+        }
+    }
+
+    /// A SYN on a connection that has one: the handshake's own, again or crossing, or a stranger
+    /// (RFC 5961 section 4).
+    fn input_late_syn<R: Recorder>(
+        &mut self,
+        cx: &mut Cx<'_, R>,
+        segment: &Segment,
+        seq: Offset,
+        ack: Offset,
+    ) {
+        let same_syn = seq == Offset(0);
+        let acks_ours = segment.flags.has(Flags::ACK) && ack == Offset(1);
+        if self.state == State::SynReceived && same_syn && acks_ours {
+            // The answer to our SYN-ACK where both sides opened at once.
+            self.on_crossing_syn_ack(cx, segment);
+        } else if self.state == State::SynReceived && same_syn {
+            self.call_output();
+        } else {
+            self.challenge(cx);
+        }
+    }
+
+    /// Says where we stand, so that a confused peer resets and a forger learns nothing.
+    fn challenge<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
+        if self.challenge.allow(cx.now) {
+            self.ack_at_once();
+        }
+    }
+
+    /// RFC 7323 section 5: a segment older than the last one heard is answered and dropped, and
+    /// so is one that lacks the timestamps that were agreed.
+    fn has_stale_timestamp<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, segment: &Segment) -> bool {
+        if !self.link.timestamps {
+            return false;
+        }
+        let Some(stamps) = segment.timestamps else { return self.cfg.profile.strict_timestamps };
+        let older = (stamps.val.wrapping_sub(self.rcv.ts_recent) as i32) < 0;
+        let stale = older && cx.now.since(self.rcv.ts_recent_at) < PAWS_IDLE;
+        if stale {
+            self.ack_at_once();
+        }
+        stale
     }
 
     /// Cuts what was received already or lies beyond the window. `None` if nothing acceptable is
@@ -110,10 +201,8 @@ impl Endpoint {
             merged: segment.merged(),
         };
         if segment.payload == 0 && fin == 0 {
-            let in_window = seq <= self.rcv.adv && seq >= self.rcv.nxt;
-            // An old pure ACK is harmless; its acknowledgment is judged on its own.
-            return (in_window || seq < self.rcv.nxt)
-                .then_some(Payload { right: payload.left, ..payload });
+            let in_window = seq >= self.rcv.nxt && seq <= self.rcv.adv;
+            return in_window.then_some(Payload { right: payload.left, ..payload });
         }
         let new = end + fin > self.rcv.nxt;
         let fits = seq < self.rcv.adv || (segment.payload == 0 && seq == self.rcv.adv);
@@ -121,12 +210,13 @@ impl Endpoint {
     }
 
     /// RFC 7323 section 4.3: echo the timestamp of the segment that filled the last ACK's place.
-    fn take_timestamp(&mut self, segment: &Segment, seq: Offset) {
+    fn take_timestamp(&mut self, now: Instant, segment: &Segment, seq: Offset) {
         if let Some(stamps) = segment.timestamps.filter(|_| self.link.timestamps)
             && seq <= self.rcv.acked
             && stamps.val.wrapping_sub(self.rcv.ts_recent) as i32 >= 0
         {
             self.rcv.ts_recent = stamps.val;
+            self.rcv.ts_recent_at = now;
         }
     }
 
@@ -217,10 +307,13 @@ impl Endpoint {
     }
 
     fn enter_time_wait<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
+        let first = !self.timers.runs(Purpose::TimeWait);
         self.timers.stop_all();
-        self.timers.set(Purpose::TimeWait, cx.now + TIME_WAIT);
-        cx.emit(|| Event::Closed);
-        self.signal(Signal::Closed);
+        self.timers.set(Purpose::TimeWait, cx.now + self.cfg.profile.time_wait);
+        if first {
+            cx.emit(|| Event::Closed);
+            self.signal(Signal::Closed);
+        }
     }
 
     pub(crate) fn abort<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {

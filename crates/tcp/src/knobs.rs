@@ -2,7 +2,9 @@
 
 use units::{Bytes, Duration};
 
-use crate::profile::{AckRule, BurstRule, Family, Profile, ReceiveBufferRule, SendBufferRule};
+use crate::profile::{
+    AckRule, BurstRule, EcnRule, Family, Profile, ReceiveBufferRule, SendBufferRule,
+};
 
 /// What a knob is measured in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,6 +62,8 @@ enum Slot {
     },
     /// One sysctl for two options.
     Rfc1323,
+    /// 0 off, 1 active, 2 passive, in both systems.
+    Ecn,
 }
 
 /// An adjustable value of a profile.
@@ -91,6 +95,8 @@ pub enum KnobError {
 }
 
 const MAX_BUFFER: u64 = 1 << 31;
+/// Less would not hold one packet (SOCK_MIN_SNDBUF of Linux, rounded).
+const MIN_BUFFER: u64 = 2_048;
 
 macro_rules! field {
     ($rule:ident, $family:ident, $field:ident) => {
@@ -131,7 +137,7 @@ const SCALING: Slot = Slot::Switch { at: |p| Some(&mut p.window_scaling) };
 const AFTER_IDLE: Slot = Slot::Switch { at: |p| Some(&mut p.after_idle) };
 
 const fn buffer(at: fn(&mut Profile) -> Option<&mut Bytes>) -> Slot {
-    Slot::Size { at, least: 2_048, most: MAX_BUFFER }
+    Slot::Size { at, least: MIN_BUFFER, most: MAX_BUFFER }
 }
 
 const fn span(at: fn(&mut Profile) -> Option<&mut Duration>, most: Duration) -> Slot {
@@ -215,6 +221,12 @@ pub const KNOBS: &[Knob] = &[
         Slot::Rfc1323,
         "0 neither, 1 window scaling and timestamps, 2 only scaling, 3 only timestamps",
     ),
+    freebsd(
+        "net.inet.tcp.rfc3042",
+        Slot::Switch { at: |p| Some(&mut p.limited_transmit) },
+        "limited transmit: the first duplicates release new segments",
+    ),
+    freebsd("net.inet.tcp.ecn.enable", Slot::Ecn, "ECN: 0 off, 1 ask for it, 2 if the peer asks"),
     freebsd("net.inet.tcp.sack.enable", SACK, "offer SACK (RFC 2018)"),
     freebsd("kern.hz", HZ, "ticks of the kernel clock per second"),
     linux("net.ipv4.tcp_rmem", SIZES_RMEM, "receive buffer: least, first, largest"),
@@ -246,6 +258,7 @@ pub const KNOBS: &[Knob] = &[
     ),
     linux("net.ipv4.tcp_timestamps", TIMESTAMPS, "offer timestamps (RFC 7323)"),
     linux("net.ipv4.tcp_window_scaling", SCALING, "offer window scaling (RFC 7323)"),
+    linux("net.ipv4.tcp_ecn", Slot::Ecn, "ECN: 0 off, 1 ask for it, 2 if the peer asks"),
     linux("net.ipv4.tcp_sack", SACK, "offer SACK (RFC 2018)"),
     linux("net.ipv4.tcp_slow_start_after_idle", AFTER_IDLE, "shrink the window after an idle time"),
     linux("CONFIG_HZ", HZ, "ticks of the kernel clock per second"),
@@ -258,7 +271,7 @@ impl Knob {
     /// What the knob is measured in.
     pub fn kind(&self) -> Kind {
         match self.slot {
-            Slot::Count { .. } | Slot::Rfc1323 => Kind::Count,
+            Slot::Count { .. } | Slot::Rfc1323 | Slot::Ecn => Kind::Count,
             Slot::Switch { .. } => Kind::Switch,
             Slot::Size { .. } => Kind::Size,
             Slot::Time { .. } => Kind::Time,
@@ -293,8 +306,10 @@ impl Knob {
             }
             (Slot::Sizes { at }, Value::Sizes(sizes)) => {
                 let [least, first, most] = sizes;
-                if least.get() < 1 || first < least || most < first || most.get() > MAX_BUFFER {
-                    let allowed = format!("rising sizes from 1 B to {}", Bytes(MAX_BUFFER));
+                let rising = least <= first && first <= most;
+                if !rising || first.get() < MIN_BUFFER || most.get() > MAX_BUFFER {
+                    let (low, high) = (Bytes(MIN_BUFFER), Bytes(MAX_BUFFER));
+                    let allowed = format!("rising sizes, the first at least {low}, up to {high}");
                     return Err(KnobError::Range { allowed });
                 }
                 put(at(profile), sizes)
@@ -304,6 +319,11 @@ impl Knob {
                 profile.timestamps = matches!(n, 1 | 3);
                 Ok(())
             }
+            (Slot::Ecn, Value::Count(n @ 0..=2)) => {
+                profile.ecn = [EcnRule::Off, EcnRule::Active, EcnRule::Passive][n as usize];
+                Ok(())
+            }
+            (Slot::Ecn, Value::Count(_)) => Err(out_of_range(0, 2)),
             (Slot::Rfc1323, Value::Count(_)) => Err(out_of_range(0, 3)),
             _ => Err(KnobError::Kind { expected: self.kind() }),
         }
@@ -343,12 +363,13 @@ mod tests {
             for knob in of(&original) {
                 let value = match knob.kind() {
                     Kind::Count if knob.name.ends_with("rfc1323") => Value::Count(2),
+                    Kind::Count if knob.name.contains("ecn") => Value::Count(1),
                     Kind::Count => Value::Count(31),
                     Kind::Switch if knob.name.ends_with("quickack") => Value::Switch(true),
                     Kind::Switch => Value::Switch(false),
                     Kind::Size => Value::Size(Bytes(99_999)),
                     Kind::Time => Value::Time(Duration::from_millis(77)),
-                    Kind::Sizes => Value::Sizes([Bytes(1), Bytes(2), Bytes(3)]),
+                    Kind::Sizes => Value::Sizes([Bytes(1), Bytes(5_000), Bytes(6_000)]),
                 };
                 let mut changed = original.clone();
                 knob.set(&mut changed, value).unwrap_or_else(|e| panic!("{}: {e:?}", knob.name));

@@ -3,22 +3,25 @@
 //! Reading order: [`profile`] (what a system's TCP does, as data) and [`knobs`] (its adjustable
 //! values under the names users know); [`endpoint`] (the machine), then in the life of a segment
 //! `handshake`, `output` (with one file per system: what is sent next), `input` (what an arrival
-//! means), `acks` (what an acknowledgment means to the sender), `timers`; and the parts they use:
-//! `clock`, `send_buffer`, `sent`, `receive_window`, `reassembly`, `ack_policy`.
+//! means), `acks` (what an acknowledgment means to the sender), [`probes`]; and the parts they use:
+//! `timers`, `clock`, `ecn`, `challenge`, `send_buffer`, `sent`, `receive_window`, `reassembly`, `ack_policy`.
 //!
 //! Sequence numbers are 64-bit offsets inside, with the SYN at 0 and the first payload byte at
 //! 1; they become 32-bit numbers only on a [`packet::Segment`].
 //!
 //! What it does not do yet: selective retransmission (what is lost is found by RFC 6582's rules
-//! or the timer), zero-window probes, simultaneous open, ECN, urgent data.
+//! or the timer). Urgent data is delivered in line, its pointer ignored.
 
 pub mod endpoint;
 pub mod knobs;
+pub mod probes;
 pub mod profile;
 
 mod ack_policy;
 mod acks;
+mod challenge;
 mod clock;
+mod ecn;
 mod handshake;
 mod input;
 mod output;
@@ -32,3 +35,4 @@ mod timers;
 mod tests;
 
 pub use endpoint::{Config, Endpoint, Side, State, Totals};
+pub use probes::Keepalive;

@@ -1,20 +1,24 @@
 //! What is sent next, and why nothing more is.
 //!
 //! [`Endpoint::output`] is one pass of the kernel's output routine; a pass that wants another
-//! leaves itself due. What new data may go is each system's own matter: `freebsd`, `linux`.
+//! leaves itself due. What new data may go is each system's own matter: `bytes` (FreeBSD and the
+//! textbook, whose windows count bytes), `packets` (Linux).
 
-mod freebsd;
-mod linux;
+mod bytes;
+mod packets;
 
 use cc::{Controller, Idle};
 use machine::Cx;
 use packet::{Flags, Options, Segment, Timestamps};
 use record::{Cause, Event, Purpose, Recorder, SentKind, Waiting};
-use units::Offset;
+use units::{Offset, SeqNum};
 
-use crate::acks::idle_for;
 use crate::endpoint::{Endpoint, State};
+use crate::probes::Probe;
 use crate::profile::BurstRule;
+
+/// IP bytes of a burst at most (RFC 791: the length field).
+const LARGEST_BURST: u64 = 65_535;
 
 /// What a pass decided to send.
 #[derive(Debug, Clone, Copy)]
@@ -37,6 +41,12 @@ impl Endpoint {
         if !self.snd.due {
             return Err(self.snd.waiting);
         }
+        if let Some((seq, ack)) = self.reset.take() {
+            *slot = self.reset_segment(seq, ack);
+            let at = self.payload_offset(self.snd.nxt);
+            cx.emit(|| Event::Sent { at, len: 0, kind: SentKind::Reset });
+            return Ok(());
+        }
         match self.state {
             State::SynSent | State::SynReceived => {
                 self.snd.due = false;
@@ -53,12 +63,14 @@ impl Endpoint {
         if core::mem::take(&mut self.snd.fresh) {
             self.begin_output(cx);
         }
-        let planned = match self.snd.again.take() {
-            Some(cause) => Ok(self.plan_again(cause)),
-            None => match self.cfg.profile.burst {
-                BurstRule::FreeBsd { max } => self.plan_freebsd(cx, max),
+        let planned = match (self.snd.again.take(), self.snd.probe.take()) {
+            (Some(cause), _) => Ok(self.plan_again(cause)),
+            (None, Some(probe)) => Ok(self.plan_probe(probe)),
+            (None, None) => match self.cfg.profile.burst {
+                BurstRule::FreeBsd { max } => self.plan_bytes(cx, max.get()),
+                BurstRule::Rfc => self.plan_bytes(cx, LARGEST_BURST),
                 BurstRule::Linux { min_segments, rtt_log } => {
-                    self.plan_linux(min_segments, rtt_log)
+                    self.plan_packets(min_segments, rtt_log)
                 }
             },
         };
@@ -74,6 +86,9 @@ impl Endpoint {
                     cx.emit(|| Event::Waiting(why));
                 }
                 self.snd.waiting = why;
+                if matches!(why, Waiting::PeerWindow | Waiting::SmallSegment) {
+                    self.watch_window(cx);
+                }
                 if self.rcv.ack_now || self.window_update_due() {
                     self.build(cx, &self.bare_ack(), slot);
                     return Ok(());
@@ -89,8 +104,8 @@ impl Endpoint {
         self.snd.asked_at = self.snd.nxt;
         let waits = self.data_end() > self.snd.nxt;
         let rto = self.rtt.rto();
-        let idle = idle_for(self, cx.now);
-        if self.snd.idle && waits && self.cfg.profile.after_idle && idle >= rto {
+        let (idle, long) = self.idle_for(cx.now, rto);
+        if self.snd.idle && waits && self.cfg.profile.after_idle && long {
             let change = self.cc.on_idle(&Idle { idle, rto });
             self.note(cx, change, Cause::Idle);
         }
@@ -110,6 +125,36 @@ impl Endpoint {
         }
     }
 
+    /// What may be under way: the congestion window, and in limited transmit (RFC 3042) one
+    /// segment more for each of the first two duplicates.
+    fn send_window(&self) -> u64 {
+        let cwnd = self.cwnd();
+        if !self.cfg.profile.limited_transmit || self.cc.in_recovery() {
+            return cwnd;
+        }
+        cwnd + u64::from(self.snd.dup_acks.min(2)) * self.mss()
+    }
+
+    fn plan_probe(&self, probe: Probe) -> Plan {
+        let (at, len) = match probe {
+            Probe::Byte => (self.snd.una, 1),
+            Probe::Empty => (Offset(self.snd.una.0 - 1), 0),
+        };
+        Plan { at, len, fin: false, push: false, kind: SentKind::Probe, more: true }
+    }
+
+    fn reset_segment(&self, seq: SeqNum, ack: Option<SeqNum>) -> Segment {
+        Segment {
+            flow: self.cfg.flow,
+            dir: self.dir(),
+            ip: self.cfg.ip,
+            flags: if ack.is_some() { Flags::RST | Flags::ACK } else { Flags::RST },
+            seq,
+            ack: ack.unwrap_or_default(),
+            ..Segment::default()
+        }
+    }
+
     fn bare_ack(&self) -> Plan {
         // A probe for attention carries the number of the next new byte (FreeBSD uses snd_max).
         Plan { at: self.snd.max, len: 0, fin: false, push: false, kind: SentKind::Ack, more: false }
@@ -126,13 +171,13 @@ impl Endpoint {
         let grown = window.saturating_sub(promised);
         let size = self.rcv.window.size();
         match self.cfg.profile.burst {
-            BurstRule::FreeBsd { .. } => {
+            BurstRule::FreeBsd { .. } | BurstRule::Rfc => {
                 let worth = grown >= 2 * self.maxseg()
                     && (grown >= size / 4 || window <= size / 8 || size <= 8 * self.maxseg());
                 self.rcv.window.field(window) > self.rcv.window.field(promised)
                     && (worth || 2 * grown >= size)
             }
-            BurstRule::Linux { .. } => window > 0 && promised == 0 || window >= 2 * promised.max(1),
+            BurstRule::Linux { .. } => window >= 2 * promised.max(1),
         }
     }
 
@@ -148,14 +193,16 @@ impl Endpoint {
         if plan.fin {
             flags |= Flags::FIN;
         }
+        let new_data = plan.len > 0 && plan.at >= self.snd.max;
+        let (marks, ecn) = self.ecn.mark(new_data);
         let most_blocks = if self.link.timestamps { 3 } else { 4 };
         let sack = self.link.sack && !self.rcv.reassembly.is_empty();
         *slot = Segment {
             flow: self.cfg.flow,
             dir: self.dir(),
             ip: self.cfg.ip,
-            ecn: 0,
-            flags,
+            ecn,
+            flags: flags | marks,
             seq: plan.at.to_seq(self.cfg.isn),
             ack: self.rcv.nxt.to_seq(self.rcv.irs),
             payload: plan.len as u32,
@@ -179,8 +226,10 @@ impl Endpoint {
         self.rcv.last_window_zero = field == 0;
         self.timers.stop(Purpose::DelayedAck);
         self.rcv.policy.on_ack_sent();
-        if plan.len > 0 || plan.fin {
-            self.note_sent(cx, plan);
+        match plan.kind {
+            SentKind::Probe => self.snd.max = self.snd.max.max(plan.at + plan.len),
+            _ if plan.len > 0 || plan.fin => self.note_sent(cx, plan),
+            _ => {}
         }
         cx.emit_with(|| {
             let at = self.payload_offset(plan.at);
@@ -198,7 +247,9 @@ impl Endpoint {
         }
         let again = plan.at < self.snd.max;
         if again {
-            self.totals.retransmitted_packets += packets;
+            if plan.len > 0 {
+                self.totals.retransmitted_packets += packets;
+            }
             self.snd.sent.again(plan.at, end.min(self.snd.max));
         }
         if end > self.snd.max {

@@ -1,11 +1,12 @@
 //! A profile: what one system's TCP does, as data.
 //!
 //! Two versions that differ in one constant differ in one field. The endpoint asks the fields,
-//! never the name. Values and their sources are in [`freebsd`] and [`linux`]; the names under
-//! which users know the adjustable ones are in [`crate::knobs`].
+//! never the name. Values and their sources are in `profile/freebsd.rs`, `linux.rs` and `rfc.rs`;
+//! the names under which users know the adjustable ones are in [`crate::knobs`].
 
 mod freebsd;
 mod linux;
+mod rfc;
 
 use packet::SynLayout;
 use units::{Bytes, Duration};
@@ -24,6 +25,12 @@ pub struct Profile {
     /// Shrink the window of a connection that was idle (`tcp_slow_start_after_idle`; FreeBSD
     /// always does).
     pub after_idle: bool,
+    /// What counts as idle.
+    pub idle: IdleRule,
+    /// SYNs that may be lost before the initial window shrinks to one segment.
+    pub forgiven_syns: u32,
+    /// Segments are at most half the largest window the peer has offered.
+    pub mss_within_half_window: bool,
     /// Largest IP packet of the interface.
     pub mtu: u32,
     /// Offer timestamps (RFC 7323).
@@ -32,6 +39,8 @@ pub struct Profile {
     pub sack: bool,
     /// Offer window scaling (RFC 7323).
     pub window_scaling: bool,
+    /// Explicit congestion notification (RFC 3168).
+    pub ecn: EcnRule,
     /// Order of the options of a SYN.
     pub syn_layout: SynLayout,
     /// Ticks of the kernel clock per second (`kern.hz`, `CONFIG_HZ`).
@@ -46,6 +55,20 @@ pub struct Profile {
     pub receive_buffer: ReceiveBufferRule,
     /// How a burst is sized for the segmentation offload.
     pub burst: BurstRule,
+    /// Limited transmit (RFC 3042): the first two duplicates each release a new segment.
+    pub limited_transmit: bool,
+    /// Segments without timestamps are dropped where timestamps were agreed (RFC 7323 3.2).
+    pub strict_timestamps: bool,
+    /// Challenge ACKs (RFC 5961): at most so many within so long a time.
+    pub challenge: (u32, Duration),
+    /// Least segment size taken from a peer, options not deducted.
+    pub min_mss: u32,
+    /// Timeouts in a row after which a connection is given up.
+    pub retries: u32,
+    /// How a closed window is probed.
+    pub probe: ProbeRule,
+    /// How long a closed connection remembers itself (TIME-WAIT).
+    pub time_wait: Duration,
 }
 
 /// Which family of kernels a profile belongs to.
@@ -55,6 +78,46 @@ pub enum Family {
     FreeBsd,
     /// Linux.
     Linux,
+    /// The textbook.
+    Rfc,
+}
+
+/// Explicit congestion notification.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EcnRule {
+    /// Never.
+    Off,
+    /// If the peer asks for it.
+    Passive,
+    /// Ask for it.
+    Active,
+}
+
+/// What counts as idle, for a retransmission timeout.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IdleRule {
+    /// Nothing heard, or nothing sent, for as long (tcp_output of FreeBSD).
+    HeardOrSent,
+    /// Nothing sent for longer (RFC 5681 section 4.1; tcp_slow_start_after_idle_check of Linux).
+    Sent,
+}
+
+/// How a closed window is probed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProbeRule {
+    /// One byte beyond the window, after at least this long (tcp_setpersist of FreeBSD).
+    Byte {
+        /// `net.inet.tcp.persmin`.
+        min: Duration,
+        /// `net.inet.tcp.persmax`.
+        max: Duration,
+    },
+    /// An empty segment with an old sequence number, after a retransmission timeout
+    /// (tcp_send_probe0 of Linux).
+    Empty {
+        /// TCP_RTO_MAX.
+        max: Duration,
+    },
 }
 
 /// Round-trip estimation and the retransmission timer.
@@ -64,6 +127,8 @@ pub enum RtoRule {
     FreeBsd,
     /// tcp_rtt_estimator (Linux): in microseconds, floor on the variance.
     Linux,
+    /// RFC 6298.
+    Rfc,
 }
 
 /// When a receiver acknowledges.
@@ -87,6 +152,11 @@ pub enum AckRule {
         /// TCP_DELACK_MAX.
         max: Duration,
     },
+    /// RFC 5681 section 4.2: at least every second segment, within this time.
+    Rfc {
+        /// Longest delay.
+        timeout: Duration,
+    },
 }
 
 /// Size of the send buffer.
@@ -107,6 +177,11 @@ pub enum SendBufferRule {
     Linux {
         /// `net.ipv4.tcp_wmem`.
         wmem: [Bytes; 3],
+    },
+    /// As large as this from the start.
+    Fixed {
+        /// Payload bytes.
+        space: Bytes,
     },
 }
 
@@ -133,6 +208,11 @@ pub enum ReceiveBufferRule {
         /// `net.core.rmem_max`: takes part in choosing the window scale.
         rmem_max: Bytes,
     },
+    /// As large as this from the start.
+    Fixed {
+        /// Payload bytes.
+        space: Bytes,
+    },
 }
 
 /// How long a burst handed to the segmentation offload may be.
@@ -150,10 +230,12 @@ pub enum BurstRule {
         /// `net.ipv4.tcp_tso_rtt_log`.
         rtt_log: u32,
     },
+    /// Whole segments up to 64 KiB, as the windows give (RFC 9293 section 3.8.6.2.1).
+    Rfc,
 }
 
 /// Names of all profiles, in the order they are listed to users.
-pub const NAMES: [&str; 4] = ["freebsd-13.2", "freebsd-14.3", "freebsd-main", "linux-6.18"];
+pub const NAMES: [&str; 5] = ["freebsd-13.2", "freebsd-14.3", "freebsd-main", "linux-6.18", "rfc"];
 
 impl Profile {
     /// The profile of that name.
@@ -163,6 +245,7 @@ impl Profile {
             "freebsd-14.3" => Some(freebsd::v14_3()),
             "freebsd-main" => Some(freebsd::main()),
             "linux-6.18" => Some(linux::v6_18()),
+            "rfc" => Some(rfc::textbook()),
             _ => None,
         }
     }

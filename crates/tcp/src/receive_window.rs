@@ -32,6 +32,8 @@ pub(crate) struct ReceiveWindow {
     size: u64,
     /// Payload bytes delivered in order and not yet read.
     unread: u64,
+    /// Payload of a full segment without options: less is not worth offering.
+    maxseg: u64,
     system: System,
 }
 
@@ -39,6 +41,7 @@ pub(crate) struct ReceiveWindow {
 enum System {
     FreeBsd { counted_since: Option<Instant>, counted: u64 },
     Linux(Linux),
+    Fixed,
 }
 
 #[derive(Debug, Clone)]
@@ -66,17 +69,23 @@ impl ReceiveWindow {
             ReceiveBufferRule::Linux { rmem, rmem_max, .. } => {
                 (rmem[1].get(), rmem[2].get().max(rmem_max.get()))
             }
+            ReceiveBufferRule::Fixed { space } => (space.get(), space.get()),
         };
         let system = match rule {
             ReceiveBufferRule::FreeBsd { .. } => {
                 System::FreeBsd { counted_since: None, counted: 0 }
             }
+            ReceiveBufferRule::Fixed { .. } => System::Fixed,
             ReceiveBufferRule::Linux { .. } => {
                 let space = size * RATIO_START / 256;
                 let mss = u64::from(mss);
                 System::Linux(Linux {
                     ratio: RATIO_START,
-                    rcv_ssthresh: space.min(MAX_FIELD) / mss * mss,
+                    // tcp_select_initial_window: whole segments, where one fits.
+                    rcv_ssthresh: match space.min(MAX_FIELD) {
+                        room if room > mss => room / mss * mss,
+                        room => room,
+                    },
                     advmss: mss,
                     rtt: Duration::ZERO,
                     measured_at: Instant::ZERO,
@@ -87,7 +96,7 @@ impl ReceiveWindow {
         };
         let offered_scale = scaling.then(|| match rule {
             // tcp_connect and syncache: the least shift whose largest window covers the limit.
-            ReceiveBufferRule::FreeBsd { .. } => {
+            ReceiveBufferRule::FreeBsd { .. } | ReceiveBufferRule::Fixed { .. } => {
                 (0..MAX_SCALE).find(|&s| MAX_FIELD << s >= reach).unwrap_or(MAX_SCALE)
             }
             // tcp_select_initial_window: ilog2 of the limit less 15.
@@ -95,7 +104,7 @@ impl ReceiveWindow {
                 (reach.max(1).ilog2().saturating_sub(15) as u8).min(MAX_SCALE)
             }
         });
-        Self { rule, offered_scale, scale: 0, size, unread: 0, system }
+        Self { rule, offered_scale, scale: 0, size, unread: 0, maxseg: u64::from(mss), system }
     }
 
     /// Shift to offer in our SYN.
@@ -111,6 +120,7 @@ impl ReceiveWindow {
     /// The handshake is over. `scaling`: both sides offered it. `mss`: payload of our largest
     /// segment without options.
     pub(crate) fn on_established(&mut self, now: Instant, scaling: bool, mss: u32, advmss: u32) {
+        self.maxseg = u64::from(mss);
         self.scale = if scaling { self.offered_scale.unwrap_or(0) } else { 0 };
         match &mut self.system {
             System::FreeBsd { counted_since, .. } => {
@@ -122,13 +132,14 @@ impl ReceiveWindow {
                 linux.space = 10 * linux.advmss;
                 linux.measured_at = now;
             }
+            System::Fixed => {}
         }
     }
 
     /// Window field of a SYN, never scaled.
     pub(crate) fn syn_field(&self) -> u16 {
         let window = match &self.system {
-            System::FreeBsd { .. } => self.size,
+            System::FreeBsd { .. } | System::Fixed => self.size,
             System::Linux(linux) => linux.rcv_ssthresh,
         };
         window.min(MAX_FIELD) as u16
@@ -142,8 +153,15 @@ impl ReceiveWindow {
         match &self.system {
             // roundup2 of tcp_output: rounding must not shrink the window.
             System::FreeBsd { .. } => {
-                let room = self.size.saturating_sub(self.unread).max(promised);
+                let room = self.size.saturating_sub(self.unread);
+                let silly = room < self.size / 4 && room < self.maxseg;
+                let room = if silly { promised } else { room.max(promised) };
                 room.next_multiple_of(unit).min(most)
+            }
+            // RFC 7323 section 2.4: what was promised stays.
+            System::Fixed => {
+                let room = self.size.saturating_sub(self.unread) / unit * unit;
+                room.max(promised.next_multiple_of(unit)).min(most)
             }
             System::Linux(linux) => {
                 let full = self.size * linux.ratio / 256;
@@ -176,6 +194,7 @@ impl ReceiveWindow {
                 false
             }
             System::Linux(linux) => linux.grow(self.size, self.unread, len, merged),
+            System::Fixed => false,
         }
     }
 

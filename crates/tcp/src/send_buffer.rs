@@ -32,7 +32,7 @@ pub(crate) struct SendBuffer {
 impl SendBuffer {
     pub(crate) fn new(rule: SendBufferRule) -> Self {
         let size = match rule {
-            SendBufferRule::FreeBsd { space, .. } => space.get(),
+            SendBufferRule::FreeBsd { space, .. } | SendBufferRule::Fixed { space } => space.get(),
             SendBufferRule::Linux { wmem } => wmem[1].get(),
         };
         Self { rule, size, used: 0, starved: false }
@@ -45,6 +45,7 @@ impl SendBuffer {
                 self.size = self.size.next_multiple_of(u64::from(maxseg));
             }
             SendBufferRule::Linux { .. } => self.expand_linux(initial_window),
+            SendBufferRule::Fixed { .. } => {}
         }
     }
 
@@ -56,7 +57,7 @@ impl SendBuffer {
     /// Size in payload bytes.
     pub(crate) const fn capacity(&self) -> u64 {
         match self.rule {
-            SendBufferRule::FreeBsd { .. } => self.size,
+            SendBufferRule::FreeBsd { .. } | SendBufferRule::Fixed { .. } => self.size,
             SendBufferRule::Linux { .. } => self.size * LINUX_TRUESIZE.1 / LINUX_TRUESIZE.0,
         }
     }
@@ -67,7 +68,7 @@ impl SendBuffer {
         let space = self.capacity().saturating_sub(self.used);
         let least = match self.rule {
             SendBufferRule::FreeBsd { .. } => FREEBSD_LOWAT,
-            SendBufferRule::Linux { .. } => 1,
+            SendBufferRule::Linux { .. } | SendBufferRule::Fixed { .. } => 1,
         };
         let taken = if space < least.min(offered) { 0 } else { space.min(offered) };
         self.used += taken;
@@ -87,6 +88,7 @@ impl SendBuffer {
             SendBufferRule::FreeBsd { .. } => space >= FREEBSD_LOWAT,
             // sk_stream_is_writeable: at least half of what is queued is free.
             SendBufferRule::Linux { .. } => space >= self.used / 2 && space > 0,
+            SendBufferRule::Fixed { .. } => space > 0,
         };
         let wake = self.starved && enough;
         if wake {

@@ -25,12 +25,14 @@ pub(crate) struct Sent {
 }
 
 /// What an acknowledgment took off.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Delivered {
     /// Packets delivered whole.
     pub(crate) packets: u64,
-    /// When the newest burst of those left, if none of them had been sent twice.
-    pub(crate) sent_at: Option<Instant>,
+    /// When the oldest burst of those left, if none of them had been sent twice.
+    pub(crate) oldest_sent: Option<Instant>,
+    /// When the newest one left, under the same condition.
+    pub(crate) newest_sent: Option<Instant>,
 }
 
 impl Sent {
@@ -40,6 +42,7 @@ impl Sent {
 
     pub(crate) fn set_mss(&mut self, mss: u32) {
         self.mss = u64::from(mss).max(1);
+        self.packets = self.bursts.iter().map(|burst| self.packets_of(burst)).sum();
     }
 
     /// Packets under way (`packets_out`).
@@ -69,12 +72,13 @@ impl Sent {
     /// All before `una` has been acknowledged.
     pub(crate) fn acknowledge(&mut self, una: Offset) -> Delivered {
         let before = self.packets;
-        let mut newest = None;
+        let (mut oldest, mut newest) = (None, None);
         let mut resent = false;
         while let Some(burst) = self.bursts.front_mut() {
             if burst.start >= una {
                 break;
             }
+            oldest = oldest.or(Some(burst.sent_at));
             newest = Some(burst.sent_at);
             resent |= burst.resent;
             let old = (burst.end - burst.start).div_ceil(self.mss);
@@ -89,7 +93,11 @@ impl Sent {
             self.packets -= acked;
             break;
         }
-        Delivered { packets: before - self.packets, sent_at: newest.filter(|_| !resent) }
+        Delivered {
+            packets: before - self.packets,
+            oldest_sent: oldest.filter(|_| !resent),
+            newest_sent: newest.filter(|_| !resent),
+        }
     }
 }
 
@@ -110,10 +118,11 @@ mod tests {
         assert_eq!(sent.packets(), 5);
         // Two packets and a half of the first burst: two are whole.
         let part = sent.acknowledge(Offset(2_501));
-        assert_eq!(part, Delivered { packets: 2, sent_at: Some(at(1)) });
+        let first = Some(at(1));
+        assert_eq!(part, Delivered { packets: 2, oldest_sent: first, newest_sent: first });
         assert_eq!(sent.packets(), 3);
         let rest = sent.acknowledge(Offset(4_501));
-        assert_eq!(rest, Delivered { packets: 3, sent_at: Some(at(2)) });
+        assert_eq!(rest, Delivered { packets: 3, oldest_sent: first, newest_sent: Some(at(2)) });
         assert_eq!(sent.packets(), 0);
     }
 
@@ -124,7 +133,7 @@ mod tests {
         sent.push(Offset(1), Offset(1_001), at(1));
         sent.push(Offset(1_001), Offset(2_001), at(2));
         sent.again(Offset(1), Offset(1_001));
-        assert_eq!(sent.acknowledge(Offset(1_001)).sent_at, None);
-        assert_eq!(sent.acknowledge(Offset(2_001)).sent_at, Some(at(2)));
+        assert_eq!(sent.acknowledge(Offset(1_001)).oldest_sent, None);
+        assert_eq!(sent.acknowledge(Offset(2_001)).oldest_sent, Some(at(2)));
     }
 }

@@ -3,7 +3,11 @@
 
 mod closing;
 mod delivery;
+mod ecn;
 mod handshake;
+mod intruders;
 mod loss;
 mod pair;
+mod probes;
 mod sending;
+mod timestamps;

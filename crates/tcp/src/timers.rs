@@ -4,8 +4,13 @@ use record::Purpose;
 use units::Instant;
 
 /// In order of precedence at equal instants.
-const ALL: [Purpose; 4] =
-    [Purpose::DelayedAck, Purpose::Retransmit, Purpose::Persist, Purpose::TimeWait];
+const ALL: [Purpose; 5] = [
+    Purpose::DelayedAck,
+    Purpose::Retransmit,
+    Purpose::Persist,
+    Purpose::Keepalive,
+    Purpose::TimeWait,
+];
 
 /// One deadline for each purpose.
 #[derive(Debug, Clone, Default)]
@@ -18,7 +23,8 @@ fn slot(purpose: Purpose) -> usize {
         Purpose::DelayedAck => 0,
         Purpose::Retransmit => 1,
         Purpose::Persist => 2,
-        Purpose::TimeWait => 3,
+        Purpose::Keepalive => 3,
+        Purpose::TimeWait => 4,
     }
 }
 

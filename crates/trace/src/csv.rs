@@ -249,6 +249,7 @@ const fn kind_name(kind: SentKind) -> &'static str {
         SentKind::New => "new",
         SentKind::Again(_) => "again",
         SentKind::Probe => "probe",
+        SentKind::Reset => "reset",
     }
 }
 
@@ -266,6 +267,8 @@ const fn cause_name(cause: Cause) -> &'static str {
         Cause::Undone => "undone",
         Cause::Idle => "idle",
         Cause::Ecn => "ecn",
+        Cause::PathMtu => "path_mtu",
+        Cause::WindowProbe => "window_probe",
     }
 }
 
@@ -274,6 +277,7 @@ const fn purpose_name(purpose: Purpose) -> &'static str {
         Purpose::Retransmit => "retransmit",
         Purpose::DelayedAck => "delayed_ack",
         Purpose::Persist => "persist",
+        Purpose::Keepalive => "keepalive",
         Purpose::TimeWait => "time_wait",
     }
 }

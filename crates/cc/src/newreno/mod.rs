@@ -330,6 +330,11 @@ impl Controller for NewReno {
         if self.snd_cwnd < before { Change::Shrank } else { Change::None }
     }
 
+    fn on_mss(&mut self, mss: u32, maxseg: u32) {
+        self.mss = mss;
+        self.maxseg = maxseg;
+    }
+
     fn on_round(&mut self, round: u32) -> Change {
         match self.hystart.new_round(round) {
             None => Change::None,

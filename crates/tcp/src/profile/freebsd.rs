@@ -8,7 +8,10 @@ use cc::newreno::Params;
 use packet::SynLayout;
 use units::{Bytes, Duration};
 
-use super::{AckRule, BurstRule, Family, Profile, ReceiveBufferRule, RtoRule, SendBufferRule};
+use super::{
+    AckRule, BurstRule, EcnRule, Family, IdleRule, ProbeRule, Profile, ReceiveBufferRule, RtoRule,
+    SendBufferRule,
+};
 
 /// releng/13.2.
 pub(super) fn v13_2() -> Profile {
@@ -18,10 +21,15 @@ pub(super) fn v13_2() -> Profile {
         default_cc: "newreno",
         newreno: Params::FREEBSD_13_0,
         after_idle: true,
+        idle: IdleRule::HeardOrSent,
+        forgiven_syns: 0,
+        mss_within_half_window: false,
         mtu: 1_500,
         timestamps: true,
         sack: true,
         window_scaling: true,
+        // net.inet.tcp.ecn.enable = 2
+        ecn: EcnRule::Passive,
         syn_layout: SynLayout::FreeBsd,
         hz: 1_000,
         rto: RtoRule::FreeBsd,
@@ -40,6 +48,18 @@ pub(super) fn v13_2() -> Profile {
         },
         // IP_MAXPACKET less link header room: 65535 - (14 + 3); 45 segments of 1448 fit.
         burst: BurstRule::FreeBsd { max: Bytes(65_518) },
+        limited_transmit: true,
+        // net.inet.tcp.tolerate_missing_ts = 0
+        strict_timestamps: true,
+        // net.inet.tcp.ack_war_cnt within ack_war_timewindow
+        challenge: (5, Duration::from_secs(1)),
+        // net.inet.tcp.minmss
+        min_mss: 216,
+        // TCP_MAXRXTSHIFT
+        retries: 12,
+        probe: ProbeRule::Byte { min: Duration::from_secs(5), max: Duration::from_secs(60) },
+        // Twice net.inet.tcp.msl.
+        time_wait: Duration::from_secs(60),
     }
 }
 

@@ -4,7 +4,10 @@ use cc::newreno::Params;
 use packet::SynLayout;
 use units::{Bytes, Duration};
 
-use super::{AckRule, BurstRule, Family, Profile, ReceiveBufferRule, RtoRule, SendBufferRule};
+use super::{
+    AckRule, BurstRule, EcnRule, Family, IdleRule, ProbeRule, Profile, ReceiveBufferRule, RtoRule,
+    SendBufferRule,
+};
 
 /// Linux 6.18, default sysctls, HZ = 250, as recorded in the project's Linux traces.
 pub(super) fn v6_18() -> Profile {
@@ -14,10 +17,16 @@ pub(super) fn v6_18() -> Profile {
         default_cc: "cubic",
         newreno: Params::FREEBSD_13_0,
         after_idle: true,
+        idle: IdleRule::Sent,
+        // tcp_init_transfer forgives one; tcp_bound_to_half_wnd.
+        forgiven_syns: 1,
+        mss_within_half_window: true,
         mtu: 1_500,
         timestamps: true,
         sack: true,
         window_scaling: true,
+        // net.ipv4.tcp_ecn = 2
+        ecn: EcnRule::Passive,
         syn_layout: SynLayout::Linux,
         hz: 250,
         rto: RtoRule::Linux,
@@ -35,5 +44,16 @@ pub(super) fn v6_18() -> Profile {
             rmem_max: Bytes(212_992),
         },
         burst: BurstRule::Linux { min_segments: 2, rtt_log: 9 },
+        limited_transmit: true,
+        strict_timestamps: false,
+        // tcp_invalid_ratelimit: one within half a second
+        challenge: (1, Duration::from_millis(500)),
+        // TCP_MIN_SND_MSS and 12 bytes of timestamps.
+        min_mss: 60,
+        // net.ipv4.tcp_retries2
+        retries: 15,
+        probe: ProbeRule::Empty { max: Duration::from_secs(120) },
+        // TCP_TIMEWAIT_LEN
+        time_wait: Duration::from_secs(60),
     }
 }

@@ -66,3 +66,76 @@ fn a_reset_counts_only_at_the_next_number() {
     pair.arrive(&reset);
     assert_eq!(pair.client.state(), State::Closed);
 }
+
+#[test]
+fn both_sides_may_close_at_once() {
+    // RFC 9293 section 3.6, figure 13: FIN-WAIT-1, CLOSING, TIME-WAIT on both sides.
+    for system in crate::profile::NAMES {
+        let mut pair = Pair::of(system, system);
+        pair.run(Duration::from_secs(1));
+        pair.client.close();
+        pair.server.close();
+        pair.serve();
+        assert_eq!(pair.client.state(), State::FinWait1, "{system}");
+        pair.run(Duration::from_secs(20));
+        assert_eq!(pair.client.state(), State::TimeWait, "{system}");
+        assert_eq!(pair.server.state(), State::TimeWait, "{system}");
+    }
+}
+
+#[test]
+fn a_side_that_has_closed_goes_on_receiving() {
+    // Half-close: the client has nothing more to say, the server writes on.
+    let mut pair = Pair::of("freebsd-13.2", "freebsd-13.2");
+    pair.reads = false;
+    pair.run(Duration::from_secs(1));
+    pair.client.close();
+    pair.run(Duration::from_secs(2));
+    assert_eq!(pair.client.state(), State::FinWait2);
+    assert_eq!(pair.server.state(), State::CloseWait);
+    pair.with(Side::Server, |cx, end| assert_eq!(end.write(cx, 5_000), 5_000));
+    pair.run(Duration::from_secs(3));
+    assert_eq!(pair.with(Side::Client, |cx, end| end.read(cx)), 5_000);
+    pair.server.close();
+    pair.run(Duration::from_secs(10));
+    assert_eq!(pair.client.state(), State::TimeWait);
+    assert_eq!(pair.server.state(), State::Closed);
+}
+
+#[test]
+fn nothing_is_taken_after_the_close() {
+    let mut pair = Pair::of("linux-6.18", "linux-6.18");
+    pair.run(Duration::from_secs(1));
+    pair.client.close();
+    pair.with(Side::Client, |cx, end| assert_eq!(end.write(cx, 100), 0));
+}
+
+#[test]
+fn time_wait_answers_a_late_fin_and_ends() {
+    let mut pair = Pair::of("freebsd-13.2", "freebsd-13.2");
+    pair.close_after = true;
+    pair.to_write = 1;
+    pair.run(Duration::from_secs(5));
+    assert_eq!(pair.client.state(), State::TimeWait);
+    let fin = *pair.log.iter().rfind(|s| s.dir == Dir::Reverse && s.flags.has(Flags::FIN)).unwrap();
+    let answer = pair.hear(&fin);
+    assert_eq!(answer.len(), 1);
+    assert_eq!(answer[0].flags, Flags::ACK);
+    pair.now += Duration::from_secs(61);
+    pair.with(Side::Client, |cx, end| machine::Endpoint::handle_timeout(end, cx));
+    assert_eq!(pair.client.state(), State::Closed);
+}
+
+#[test]
+fn a_linger_of_zero_resets() {
+    let mut pair = Pair::of("freebsd-13.2", "linux-6.18");
+    pair.to_write = 100_000;
+    pair.run(Duration::from_millis(180));
+    pair.with(Side::Client, |cx, end| end.reset(cx));
+    pair.to_write = 0;
+    pair.run(Duration::from_secs(5));
+    assert!(pair.log.iter().any(|s| s.dir == Dir::Forward && s.flags.has(Flags::RST)));
+    assert_eq!(pair.client.state(), State::Closed);
+    assert_eq!(pair.server.state(), State::Closed);
+    assert!(pair.signals.contains(&(Side::Server, Signal::Aborted)));
+}

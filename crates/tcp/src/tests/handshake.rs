@@ -121,3 +121,61 @@ fn a_reset_in_answer_to_the_syn_refuses_the_connection() {
     assert_eq!(pair.client.state(), State::Closed);
     assert!(pair.signals.contains(&(Side::Client, Signal::Aborted)));
 }
+
+#[test]
+fn both_sides_may_open_at_once() {
+    // RFC 9293 section 3.5, figure 8.
+    for system in crate::profile::NAMES {
+        let mut pair = Pair::of(system, system);
+        pair.server.open();
+        pair.to_write = 10_000;
+        pair.run(SECOND);
+        let syns = pair.log.iter().filter(|s| s.flags == Flags::SYN).count();
+        let answers = pair.log.iter().filter(|s| s.flags == Flags::SYN | Flags::ACK).count();
+        assert_eq!((syns, answers), (2, 2), "{system}");
+        assert_eq!(pair.client.state(), State::Established, "{system}");
+        assert_eq!(pair.server.state(), State::Established, "{system}");
+        assert_eq!(pair.read, 10_000, "{system}");
+    }
+}
+
+#[test]
+fn a_tiny_mss_is_not_believed() {
+    for system in crate::profile::NAMES {
+        let mut pair = Pair::of(system, system);
+        pair.run(Duration::from_millis(10));
+        let mut answer = pair.forge(Flags::SYN | Flags::ACK, 0, 1);
+        answer.options = packet::Options::Syn(packet::SynOptions {
+            mss: 1,
+            sack_permitted: true,
+            ..packet::SynOptions::default()
+        });
+        pair.hear(&answer);
+        assert_eq!(pair.client.state(), State::Established, "{system}");
+        assert!(pair.client.sender_state().mss.get() >= 48, "{system}");
+    }
+}
+
+#[test]
+fn a_listener_goes_on_listening_after_a_reset() {
+    let mut pair = Pair::of("freebsd-13.2", "freebsd-13.2");
+    // The client's answer to the SYN-ACK is lost, then it resets.
+    pair.lose = |number, _| number == 2;
+    pair.run(Duration::from_millis(150));
+    assert_eq!(pair.server.state(), State::SynReceived);
+    let reset = packet::Segment { flags: Flags::RST, seq: SeqNum(1_001), ..pair.log[0] };
+    pair.arrive(&reset);
+    assert_eq!(pair.server.state(), State::Listen);
+}
+
+#[test]
+fn an_ack_to_a_listener_is_answered_with_a_reset() {
+    let mut pair = Pair::of("freebsd-13.2", "freebsd-13.2");
+    let stray =
+        packet::Segment { flags: Flags::ACK, ack: SeqNum(77), ..packet::Segment::default() };
+    pair.arrive(&stray);
+    pair.serve();
+    let reset = pair.log[0];
+    assert_eq!((reset.flags, reset.seq), (Flags::RST, SeqNum(77)));
+    assert_eq!(pair.server.state(), State::Listen);
+}

@@ -93,3 +93,35 @@ fn a_timeout_during_a_delay_spike_is_undone() {
     assert!(pair.client.sender_state().cwnd.get() >= 10 * 1_448);
     assert_eq!(pair.client.sender_state().ssthresh, None);
 }
+
+#[test]
+fn the_first_two_duplicates_each_release_a_new_segment() {
+    // RFC 3042: the window is full, two duplicates come; without the rule nothing would be sent.
+    for system in SYSTEMS {
+        for (limited_transmit, released) in [(true, 2), (false, 0)] {
+            let mut client = config(system, Side::Client);
+            client.tso = false;
+            client.profile.limited_transmit = limited_transmit;
+            let mut pair = Pair::new(client, config(system, Side::Server));
+            pair.to_write = 60_000;
+            pair.run(Duration::from_millis(110));
+            let before = pair.data().count();
+            let dup = |right: u32| {
+                let mut blocks = packet::SackBlocks::EMPTY;
+                let left = packet::SackBlock {
+                    left: units::SeqNum(1_001 + 1_448),
+                    right: units::SeqNum(1_001 + right),
+                };
+                blocks.push(left);
+                Segment {
+                    options: packet::Options::Sack(blocks),
+                    window: 65_000,
+                    ..pair.forge(Flags::ACK, 1, 1)
+                }
+            };
+            let dups = [dup(2 * 1_448), dup(3 * 1_448)];
+            dups.iter().for_each(|segment| drop(pair.hear(segment)));
+            assert_eq!(pair.data().count() - before, released, "{system}");
+        }
+    }
+}

@@ -25,6 +25,7 @@ pub(crate) fn config(profile: &str, side: Side) -> Config {
         clock_phase: Duration::ZERO,
         tso: true,
         nodelay: false,
+        keepalive: None,
     }
 }
 
@@ -39,6 +40,8 @@ pub(crate) struct Pair {
     pub(crate) log: Vec<Segment>,
     /// Says which of them (by number in `log`) are lost.
     pub(crate) lose: fn(usize, &Segment) -> bool,
+    /// Number in `log` from which on the first capable segment meets congestion (ECN CE).
+    pub(crate) mark: Option<usize>,
     /// Bytes the client's application still wants to write.
     pub(crate) to_write: u64,
     /// Close once all is written.
@@ -59,6 +62,7 @@ impl Pair {
             flying: Vec::new(),
             log: Vec::new(),
             lose: |_, _| false,
+            mark: None,
             to_write: 0,
             close_after: false,
             reads: true,
@@ -95,6 +99,31 @@ impl Pair {
     pub(crate) fn arrive(&mut self, segment: &Segment) {
         let side = if segment.dir == Dir::Forward { Side::Server } else { Side::Client };
         self.with(side, |cx, end| end.handle_segment(cx, segment));
+    }
+
+    /// A segment from the server that was never sent: numbers relative to both streams.
+    pub(crate) fn forge(&self, flags: packet::Flags, seq: i64, ack: i64) -> Segment {
+        let of = |dir| self.log.iter().rfind(|s| s.dir == dir).and_then(|s| s.timestamps);
+        let (ours, theirs) = (of(Dir::Forward), of(Dir::Reverse).or(of(Dir::Forward)));
+        Segment {
+            dir: Dir::Reverse,
+            flags,
+            seq: SeqNum(2_000_000_000_u32.wrapping_add(seq as u32)),
+            ack: SeqNum(1_000_u32.wrapping_add(ack as u32)),
+            window: 1_000,
+            timestamps: ours
+                .zip(theirs)
+                .map(|(ours, theirs)| packet::Timestamps { val: theirs.val, ecr: ours.val }),
+            ..Segment::default()
+        }
+    }
+
+    /// The forged segment arrives at the client; returns what the client sends in answer.
+    pub(crate) fn hear(&mut self, segment: &Segment) -> Vec<Segment> {
+        let before = self.log.len();
+        self.arrive(segment);
+        self.serve();
+        self.log[before..].to_vec()
     }
 
     fn next(&self) -> Option<Instant> {
@@ -162,8 +191,13 @@ impl Pair {
     fn drain(&mut self, side: Side) {
         let mut slot = Segment::default();
         while self.with(side, |cx, end| end.poll_transmit(cx, &mut slot)).is_ok() {
-            let lost = (self.lose)(self.log.len(), &slot);
+            let number = self.log.len();
+            let lost = (self.lose)(number, &slot);
             self.log.push(slot);
+            if slot.ecn != 0 && self.mark.is_some_and(|from| number >= from) {
+                self.mark = None;
+                slot.ecn = 3;
+            }
             if !lost {
                 self.flying.push((self.now + ONE_WAY, slot));
             }

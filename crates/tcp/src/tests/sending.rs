@@ -121,3 +121,26 @@ fn an_idle_connection_restarts_from_the_initial_window() {
         assert_eq!(cwnd, 10 * 1_448, "{system}");
     }
 }
+
+#[test]
+fn a_smaller_path_mtu_makes_smaller_segments_and_what_was_sent_goes_again() {
+    for system in crate::profile::NAMES {
+        let mut client = config(system, Side::Client);
+        client.tso = false;
+        let mut pair = Pair::new(client, config("linux-6.18", Side::Server));
+        pair.to_write = 100_000;
+        // All full segments of the first flight are too large for a link on the way.
+        pair.lose = |_, s| s.payload > 1_240;
+        pair.run(Duration::from_millis(140));
+        let before = pair.data().count();
+        pair.with(Side::Client, |cx, end| end.on_path_mtu(cx, 1_280));
+        pair.run(MINUTE);
+        assert_eq!(pair.read, 100_000, "{system}");
+        assert_eq!(pair.client.totals().timeouts, 0, "{system}");
+        let after: Vec<_> = pair.data().skip(before).map(|s| s.payload).collect();
+        assert!(after.iter().all(|&len| len <= 1_228), "{system}: {after:?}");
+        // A message about a larger MTU than the present one says nothing.
+        pair.with(Side::Client, |cx, end| end.on_path_mtu(cx, 9_000));
+        assert_eq!(pair.client.sender_state().mss.get(), 1_228, "{system}");
+    }
+}

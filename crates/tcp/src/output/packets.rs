@@ -1,10 +1,10 @@
-//! tcp_write_xmit of Linux (tcp_output.c, 6.18): what one pass sends.
+//! Windows that count packets: tcp_write_xmit of Linux (tcp_output.c, 6.18).
 //!
 //! The congestion window counts packets; a burst holds what the pacing rate sends in about a
 //! millisecond (tcp_tso_autosize). Deferral of bursts (tcp_tso_should_defer) is not modelled.
 
 use cc::Controller;
-use record::{Cause, SentKind, Waiting};
+use record::{SentKind, Waiting};
 use units::Bytes;
 
 use super::Plan;
@@ -15,13 +15,17 @@ const MOST_SEGMENTS: u64 = 45;
 
 impl Endpoint {
     /// One pass: a burst within the congestion window, the peer's window and Nagle's rule.
-    pub(super) fn plan_linux(&mut self, min_segments: u32, rtt_log: u32) -> Result<Plan, Waiting> {
+    pub(super) fn plan_packets(
+        &mut self,
+        min_segments: u32,
+        rtt_log: u32,
+    ) -> Result<Plan, Waiting> {
         let mss = self.mss();
         let end = self.data_end();
         let resending = self.snd.nxt < self.snd.max.min(end);
         let until = if resending { self.snd.max.min(end) } else { end };
         let unsent = until.since(self.snd.nxt).get();
-        let cwnd = self.cwnd() / mss;
+        let cwnd = self.send_window() / mss;
         let in_flight = if resending {
             (self.snd.nxt - self.snd.una).div_ceil(mss)
         } else {
@@ -37,7 +41,7 @@ impl Endpoint {
                 fin: true,
                 push: false,
                 kind: if self.snd.max > end {
-                    SentKind::Again(Cause::Timeout)
+                    SentKind::Again(self.snd.resend_cause)
                 } else {
                     SentKind::Control
                 },
@@ -51,23 +55,32 @@ impl Endpoint {
         } else {
             let segments = self.burst_segments(min_segments, rtt_log).min(quota);
             let room = window_end.since(self.snd.nxt).get();
-            self.whole_segments(unsent, segments * mss, room)
+            self.whole_segments(unsent, segments * mss, room, resending)
         };
         let len = outcome.inspect_err(|_| self.validate_window(in_flight >= cwnd))?;
         let last = self.snd.nxt + len == end;
+        if !len.is_multiple_of(mss) {
+            self.snd.small_end = self.snd.nxt + len;
+        }
         Ok(Plan {
             at: self.snd.nxt,
             len,
             fin: last && self.fin_wanted(),
             push: last || len > mss,
-            kind: if resending { SentKind::Again(Cause::Timeout) } else { SentKind::New },
+            kind: if resending { SentKind::Again(self.snd.resend_cause) } else { SentKind::New },
             more: true,
         })
     }
 
     /// The length of one burst: whole segments, or all that is left if Nagle and the peer's
     /// window allow it.
-    fn whole_segments(&self, unsent: u64, most: u64, room: u64) -> Result<u64, Waiting> {
+    fn whole_segments(
+        &self,
+        unsent: u64,
+        most: u64,
+        room: u64,
+        resending: bool,
+    ) -> Result<u64, Waiting> {
         let mss = self.mss();
         let most = most.min(if self.cfg.tso { u64::MAX } else { mss });
         if room < unsent.min(mss) {
@@ -75,7 +88,7 @@ impl Endpoint {
         }
         let len = unsent.min(most).min(room);
         let whole = len / mss * mss;
-        if len == unsent && (len == whole || self.partial_may_go()) {
+        if len == unsent && (len == whole || resending || self.partial_may_go()) {
             return Ok(len);
         }
         if whole > 0 {
@@ -84,9 +97,10 @@ impl Endpoint {
         Err(Waiting::SmallSegment)
     }
 
-    /// tcp_nagle_check: a partial segment waits while anything is under way.
+    /// tcp_nagle_check with Minshall's rule: a partial segment waits only while another partial
+    /// one is under way (tcp_minshall_check).
     fn partial_may_go(&self) -> bool {
-        self.cfg.nodelay || self.snd.fin || self.snd.sent.packets() == 0
+        self.cfg.nodelay || self.snd.fin || self.snd.small_end <= self.snd.una
     }
 
     /// tcp_tso_autosize, with the rate that tcp_update_pacing_rate keeps.

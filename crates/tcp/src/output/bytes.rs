@@ -1,8 +1,8 @@
-//! tcp_output of FreeBSD (tcp_output.c, releng/13 to main of 2024): what one pass sends.
+//! Windows that count bytes: tcp_output of FreeBSD (tcp_output.c, releng/13 to main of 2024), and
+//! the textbook (RFC 9293 section 3.8.6.2.1).
 
 use machine::Cx;
-use record::{Cause, Event, Recorder, SentKind, Waiting};
-use units::Bytes;
+use record::{Event, Recorder, SentKind, Waiting};
 
 use super::Plan;
 use crate::endpoint::Endpoint;
@@ -10,16 +10,15 @@ use crate::endpoint::Endpoint;
 impl Endpoint {
     /// One pass: the length the windows give, whole segments unless the send buffer is emptied,
     /// and the sender's side of silly-window avoidance.
-    pub(super) fn plan_freebsd<R: Recorder>(
+    pub(super) fn plan_bytes<R: Recorder>(
         &mut self,
         cx: &mut Cx<'_, R>,
-        burst_max: Bytes,
+        burst_max: u64,
     ) -> Result<Plan, Waiting> {
-        let maxseg = self.maxseg();
         let mss = self.mss();
         let off = self.snd.nxt - self.snd.una;
         let avail = self.snd.buffer.used();
-        let cwnd = self.cwnd();
+        let cwnd = self.send_window();
         let sendwin = self.snd.wnd.min(cwnd);
         let mut len = avail.min(sendwin).saturating_sub(off);
         let unsent = avail.saturating_sub(off);
@@ -34,8 +33,11 @@ impl Endpoint {
         let resending = self.snd.nxt < self.snd.max;
         if len == 0 {
             if fin_next && fin_unsent && off <= avail {
-                let kind =
-                    if resending { SentKind::Again(Cause::Timeout) } else { SentKind::Control };
+                let kind = if resending {
+                    SentKind::Again(self.snd.resend_cause)
+                } else {
+                    SentKind::Control
+                };
                 return Ok(Plan {
                     at: self.snd.nxt,
                     len: 0,
@@ -47,7 +49,7 @@ impl Endpoint {
             }
             return Err(self.why_nothing(unsent, cwnd));
         }
-        let goes = len >= maxseg
+        let goes = len >= mss
             || ((self.snd.idle || self.cfg.nodelay) && len + off >= avail)
             || (self.snd.max_wnd > 0 && len >= self.snd.max_wnd / 2)
             || resending;
@@ -64,9 +66,9 @@ impl Endpoint {
         // t_maxseg counts the option bytes, which are the difference to mss.
         if len > mss {
             fin = false;
-            let headers = u64::from(self.cfg.ip.header_len()) + 20 + (maxseg - mss);
-            if self.cfg.tso && len > maxseg && self.rcv.reassembly.is_empty() {
-                let most = burst_max.get().saturating_sub(headers).max(mss);
+            let headers = u64::from(self.cfg.ip.header_len()) + 20 + (self.maxseg() - mss);
+            if self.cfg.tso && self.rcv.reassembly.is_empty() {
+                let most = burst_max.saturating_sub(headers).max(mss);
                 if len > most {
                     len = most;
                     more = true;
@@ -76,13 +78,12 @@ impl Endpoint {
                     len -= len % mss;
                     more = true;
                 }
-                more |= self.fin_wanted();
             } else {
                 len = mss;
                 more = true;
             }
         }
-        let kind = if resending { SentKind::Again(Cause::Timeout) } else { SentKind::New };
+        let kind = if resending { SentKind::Again(self.snd.resend_cause) } else { SentKind::New };
         Ok(Plan { at: self.snd.nxt, len, fin, push: off + len == avail, kind, more })
     }
 

@@ -1,0 +1,183 @@
+//! A second opinion on a run: follows every packet with a model of its own, built from the taps
+//! and events alone, and panics at the first thing that cannot be.
+
+mod path;
+mod stack;
+
+use std::collections::BTreeMap;
+
+use ackclock_sim as sim;
+use packet::{Dir, Segment};
+use record::{Event, Recorder, SenderState, Who};
+use sim::scenario::Scenario;
+use sim::{Observer, Outcome};
+use units::Instant;
+
+use path::Road;
+use stack::{End, Stream};
+
+/// Everything seen so far. The scenario must have the taps of `common::all_taps`.
+pub(crate) struct Checker {
+    scenario: Scenario,
+    now: Instant,
+    /// Two for each path: forward, reverse.
+    roads: Vec<Road>,
+    flows: Vec<[End; 2]>,
+    /// The road that a packet entered last: a queue at its entrance drops at once.
+    entered: Option<usize>,
+}
+
+const CLIENT: usize = 0;
+const SERVER: usize = 1;
+
+fn sender_of(dir: Dir) -> usize {
+    if dir == Dir::Forward { CLIENT } else { SERVER }
+}
+
+impl Checker {
+    pub(crate) fn new(scenario: &Scenario) -> Self {
+        let roads =
+            scenario.paths.iter().flat_map(|p| [Road::new(&p.forward), Road::new(&p.reverse)]);
+        let ends = |flow: &sim::scenario::Flow| {
+            [flow.from, flow.to].map(|host| End::new(&scenario.hosts[host]))
+        };
+        Self {
+            roads: roads.collect(),
+            flows: scenario.flows.iter().map(ends).collect(),
+            scenario: scenario.clone(),
+            now: Instant::ZERO,
+            entered: None,
+        }
+    }
+
+    fn road_of(&self, flow: usize, dir: Dir) -> usize {
+        let flow = &self.scenario.flows[flow];
+        let along = (self.scenario.paths[flow.path].from == flow.from) == (dir == Dir::Forward);
+        2 * flow.path + usize::from(!along)
+    }
+
+    fn end_of(&mut self, who: Who) -> &mut End {
+        let flow = who.flow.0 as usize;
+        let side = usize::from(self.scenario.flows[flow].from != usize::from(who.host.0));
+        &mut self.flows[flow][side]
+    }
+
+    fn pass(&mut self, at: Instant) {
+        assert!(at >= self.now, "time ran back");
+        self.now = at;
+    }
+
+    /// What must hold at the end of a run whose flows all have an end.
+    pub(crate) fn finish(&self, outcome: &Outcome) {
+        for (number, ends) in self.flows.iter().enumerate() {
+            let flow = &self.scenario.flows[number];
+            let total = common_total(flow);
+            let result = &outcome.flows[number];
+            assert!(
+                result.finished,
+                "flow {number} stalled: {} of {total} bytes read; waits for {:?}",
+                ends[SERVER].read, ends[CLIENT].waiting
+            );
+            assert_eq!(ends[SERVER].read, total, "flow {number}: bytes read");
+            assert_eq!(result.bytes.get(), total, "flow {number}: bytes reported");
+            assert_eq!(ends[CLIENT].wrote, total, "flow {number}: bytes written");
+            let dropped: u64 = [Dir::Forward, Dir::Reverse]
+                .map(|dir| self.roads[self.road_of(number, dir)].dropped_of(number))
+                .iter()
+                .sum();
+            for (end, side) in ends.iter().zip(["client", "server"]) {
+                let excused = dropped > 0 || end.timeouts > 0;
+                assert!(
+                    end.sent_again == 0 || excused,
+                    "flow {number} {side}: sent again, though nothing was lost"
+                );
+            }
+            assert_eq!(result.rtos, ends[CLIENT].timeouts, "flow {number}: timeouts reported");
+        }
+    }
+}
+
+fn common_total(flow: &sim::scenario::Flow) -> u64 {
+    match flow.app {
+        sim::scenario::App::Bulk { bytes } | sim::scenario::App::Paced { bytes, .. } => {
+            bytes.expect("flows of these tests end").get()
+        }
+    }
+}
+
+impl Recorder for Checker {
+    const ON: bool = true;
+
+    fn record(&mut self, at: Instant, who: Who, event: Event, _: Option<&SenderState>) {
+        self.pass(at);
+        if let Event::Dropped { element, bytes } = event {
+            let flow = who.flow.0 as usize;
+            let to_server = self.scenario.flows[flow].to == usize::from(who.host.0);
+            let dir = if to_server { Dir::Forward } else { Dir::Reverse };
+            let road = self.road_of(flow, dir);
+            let just_entered = self.entered == Some(road);
+            self.roads[road].drop(at, flow, element, u64::from(bytes), just_entered);
+            return;
+        }
+        self.end_of(who).on_event(event);
+    }
+}
+
+impl Observer for Checker {
+    fn tap(&mut self, at: Instant, tap: usize, outbound: bool, segment: &Segment) {
+        self.pass(at);
+        let (host, on_wire) = (tap / 2, tap.is_multiple_of(2));
+        let flow = segment.flow.0 as usize;
+        let sender = sender_of(segment.dir);
+        let road = self.road_of(flow, segment.dir);
+        let spec = &self.scenario.flows[flow];
+        let expected = if (sender == CLIENT) == outbound { spec.from } else { spec.to };
+        assert_eq!(host, expected, "a segment at the wrong host");
+        self.entered = None;
+        let ends = &mut self.flows[flow];
+        match (on_wire, outbound) {
+            (false, true) => {
+                ends[sender].stack_out(segment);
+                let peer_isn = ends[1 - sender].isn;
+                Stream::stack_out(ends, sender, peer_isn, segment);
+            }
+            (true, true) => {
+                ends[sender].wire_out(segment);
+                self.roads[road].enter(at, segment);
+                self.entered = Some(road);
+            }
+            (true, false) => {
+                self.roads[road].leave(at, segment);
+                ends[1 - sender].wire_in(segment);
+            }
+            (false, false) => {
+                ends[1 - sender].stack_in(segment);
+                Stream::stack_in(ends, sender, segment);
+            }
+        }
+    }
+}
+
+/// Ranges of a stream that have arrived.
+#[derive(Default)]
+pub(crate) struct Ranges(BTreeMap<u64, u64>);
+
+impl Ranges {
+    pub(crate) fn insert(&mut self, mut left: u64, mut right: u64) {
+        if left >= right {
+            return;
+        }
+        while let Some((&l, &r)) = self.0.range(..=right).next_back().filter(|&(_, &r)| r >= left) {
+            self.0.remove(&l);
+            left = left.min(l);
+            right = right.max(r);
+        }
+        self.0.insert(left, right);
+    }
+
+    /// End of the stream without a gap from `start` on.
+    pub(crate) fn upto(&self, start: u64) -> u64 {
+        let last = self.0.range(..=start).next_back();
+        last.map_or(start, |(_, &right)| right.max(start))
+    }
+}

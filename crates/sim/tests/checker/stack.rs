@@ -1,0 +1,280 @@
+//! One end of a connection: what its stack sends, gets and says of it.
+//!
+//! Places are offsets in a stream: the SYN is at 0, the first byte of payload at 1.
+
+use std::collections::VecDeque;
+
+use ackclock_sim as sim;
+use packet::{Flags, Segment, SynOptions};
+use record::{Cause, Event, Purpose, SentKind, Waiting};
+use sim::scenario::Host;
+use tcp::profile::ReceiveBufferRule;
+
+use super::Ranges;
+
+/// The packets that a burst must become: what is left of it, and the largest piece.
+#[derive(Default)]
+struct Burst {
+    seq: u32,
+    left: u32,
+    piece: u32,
+    flags: Flags,
+}
+
+pub(crate) struct End {
+    mtu: u64,
+    /// Largest window that its receive buffer may ever offer.
+    most_window: u64,
+    pub(crate) isn: Option<u32>,
+    offered: SynOptions,
+    timestamps: bool,
+    burst: Burst,
+    /// Pieces of payload that have arrived on the wire and not yet at the stack.
+    arrived: VecDeque<(u32, u32)>,
+    /// End of what was ever sent, the SYN and the FIN counted.
+    max: u64,
+    /// What the peer has acknowledged, and the right edge of its window.
+    una: u64,
+    may_send: u64,
+    /// What it has acknowledged itself, and the right edge of its own window.
+    acked: u64,
+    edge: u64,
+    ts_val: Option<u32>,
+    received: Ranges,
+    peer_fin: Option<u64>,
+    // What its events say.
+    cwnd: u64,
+    last_sent: Option<(u64, u32, SentKind)>,
+    dup_acks: u64,
+    dups_in_a_row: u64,
+    pub(crate) timeouts: u64,
+    pub(crate) sent_again: u64,
+    pub(crate) wrote: u64,
+    pub(crate) read: u64,
+    pub(crate) waiting: Option<Waiting>,
+}
+
+impl End {
+    pub(crate) fn new(host: &Host) -> Self {
+        let most_buffer = match host.profile.receive_buffer {
+            ReceiveBufferRule::FreeBsd { space, max, .. } => space.max(max).get(),
+            ReceiveBufferRule::Linux { rmem, .. } => rmem[1].max(rmem[2]).get(),
+            ReceiveBufferRule::Fixed { space } => space.get(),
+        };
+        // What may be rounded up: to a segment at the start, to the unit of the field always.
+        let rounding = u64::from(host.profile.mtu) + (1 << 14);
+        Self {
+            mtu: u64::from(host.profile.mtu),
+            most_window: most_buffer + rounding,
+            isn: None,
+            offered: SynOptions::default(),
+            timestamps: false,
+            burst: Burst::default(),
+            arrived: VecDeque::new(),
+            max: 0,
+            una: 0,
+            may_send: 0,
+            acked: 0,
+            edge: 0,
+            ts_val: None,
+            received: Ranges::default(),
+            peer_fin: None,
+            cwnd: 0,
+            last_sent: None,
+            dup_acks: 0,
+            dups_in_a_row: 0,
+            timeouts: 0,
+            sent_again: 0,
+            wrote: 0,
+            read: 0,
+            waiting: None,
+        }
+    }
+
+    pub(crate) fn on_event(&mut self, event: Event) {
+        match event {
+            Event::Window { cwnd, .. } => self.cwnd = u64::from(cwnd),
+            Event::Sent { at, len, kind } => self.last_sent = Some((at.0, len, kind)),
+            Event::DupAck { count } => {
+                self.dup_acks += 1;
+                self.dups_in_a_row = u64::from(count);
+            }
+            Event::Acked { .. } => self.dups_in_a_row = 0,
+            Event::Timer(Purpose::Retransmit) => self.timeouts += 1,
+            Event::Waiting(why) => self.waiting = Some(why),
+            Event::Wrote { bytes } => self.wrote += u64::from(bytes),
+            Event::Read { bytes, upto } => {
+                assert_eq!(self.read + u64::from(bytes), upto.0, "bytes read twice or not at all");
+                self.read = upto.0;
+                let arrived = self.received.upto(1) - 1;
+                assert!(self.read <= arrived, "read up to {}, had {arrived}", self.read);
+            }
+            Event::Aborted => panic!("the connection was given up"),
+            _ => {}
+        }
+    }
+
+    /// A burst leaves the stack.
+    pub(crate) fn stack_out(&mut self, s: &Segment) {
+        assert_eq!(self.burst.left, 0, "the card kept a part of a burst");
+        let piece = if s.gso_size == 0 { s.payload } else { u32::from(s.gso_size) };
+        self.burst = Burst { seq: s.seq.0, left: s.payload, piece, flags: s.flags };
+    }
+
+    /// A packet leaves the card.
+    pub(crate) fn wire_out(&mut self, s: &Segment) {
+        let burst = &mut self.burst;
+        assert_eq!((s.seq.0, s.payload), (burst.seq, burst.left.min(burst.piece)), "a bad split");
+        burst.seq = burst.seq.wrapping_add(s.payload);
+        burst.left -= s.payload;
+        let only_on_last = Flags::PSH | Flags::FIN;
+        let expected =
+            if burst.left == 0 { burst.flags } else { burst.flags.without(only_on_last) };
+        assert_eq!(s.flags, expected);
+        let size = s.wire_len().get();
+        assert!(size <= self.mtu, "a packet of {size} bytes");
+    }
+
+    pub(crate) fn wire_in(&mut self, s: &Segment) {
+        if s.payload > 0 {
+            self.arrived.push_back((s.seq.0, s.payload));
+        }
+    }
+
+    /// A segment, perhaps of several packets, reaches the stack: bytes in the order of arrival.
+    pub(crate) fn stack_in(&mut self, s: &Segment) {
+        let (mut at, mut left) = (s.seq.0, s.payload);
+        while left > 0 {
+            let (seq, len) = self.arrived.pop_front().expect("merged out of thin air");
+            assert_eq!(seq, at, "merged out of order");
+            at = at.wrapping_add(len);
+            left = left.checked_sub(len).expect("a packet was cut");
+        }
+    }
+}
+
+/// The offset nearest to `anchor` that carries this number.
+fn unwrap(number: u32, isn: u32, anchor: u64) -> u64 {
+    let ahead = number.wrapping_sub(isn).wrapping_sub(anchor as u32) as i32;
+    anchor.checked_add_signed(i64::from(ahead)).expect("a number before the stream")
+}
+
+/// What both ends of a connection must be known for.
+pub(crate) struct Stream;
+
+impl Stream {
+    fn scale(ends: &[End; 2], of: usize) -> u32 {
+        let [a, b] = [ends[of].offered.window_scale, ends[1 - of].offered.window_scale];
+        u32::from(b.and(a).unwrap_or(0))
+    }
+
+    fn mss(ends: &[End; 2]) -> u64 {
+        let least = ends[0].offered.mss.min(ends[1].offered.mss);
+        let stamped = ends[0].timestamps && ends[1].timestamps;
+        u64::from(least) - if stamped { 12 } else { 0 }
+    }
+
+    pub(crate) fn stack_out(ends: &mut [End; 2], me: usize, peer_isn: Option<u32>, s: &Segment) {
+        let syn = s.flags.has(Flags::SYN);
+        if s.flags.has(Flags::RST) {
+            let told = ends[me].last_sent.take().expect("sent without an event");
+            assert_eq!(told.2, SentKind::Reset);
+            return;
+        }
+        if let Some(options) = s.syn_options() {
+            ends[me].isn = Some(s.seq.0);
+            ends[me].offered = *options;
+            ends[me].timestamps = s.timestamps.is_some();
+        }
+        let isn = ends[me].isn.expect("a connection begins with a SYN");
+        let scale = if syn { 0 } else { Self::scale(ends, me) };
+        let mss = if syn { 0 } else { Self::mss(ends) };
+        let end = &mut ends[me];
+        if let Some(stamps) = s.timestamps {
+            let last = end.ts_val.replace(stamps.val).unwrap_or(stamps.val);
+            assert!(stamps.val.wrapping_sub(last) as i32 >= 0, "the timestamp ran back");
+        }
+        if s.flags.has(Flags::ACK) {
+            let ack = unwrap(s.ack.0, peer_isn.unwrap(), end.acked);
+            assert!(ack >= end.acked, "the ACK number went back from {} to {ack}", end.acked);
+            end.acked = ack;
+            let have = end.received.upto(1);
+            let have = have + u64::from(end.peer_fin == Some(have));
+            assert!(ack <= have, "acknowledged {ack}, had {have}");
+            let window = u64::from(s.window) << scale;
+            assert!(window <= end.most_window, "a window of {window} bytes");
+            let edge = ack + window;
+            assert!(edge >= end.edge, "the window's right edge went back from {}", end.edge);
+            end.edge = edge;
+        }
+        let start = unwrap(s.seq.0, isn, end.max);
+        let stop = start + u64::from(s.seq_len());
+        let (at, len, kind) = end.last_sent.take().expect("sent without an event");
+        assert_eq!(
+            (at, len),
+            (start.saturating_sub(1), s.payload),
+            "the event tells another story"
+        );
+        if start == stop {
+            // A bare ACK says the next number, a window probe an old one.
+            assert_eq!(kind == SentKind::Ack, start == end.max, "an empty {kind:?} at {start}");
+            return;
+        }
+        if !syn {
+            Self::check_sent(end, s, mss, (start, stop), kind);
+        }
+        end.max = end.max.max(stop);
+    }
+
+    /// Bytes or a FIN leave: are they due, and for which reason?
+    fn check_sent(end: &mut End, s: &Segment, mss: u64, (start, stop): (u64, u64), kind: SentKind) {
+        let last_byte = start + u64::from(s.payload);
+        assert!(u64::from(s.payload) <= mss || u64::from(s.gso_size) == mss, "not by MSS");
+        assert!(last_byte - 1 <= end.wrote, "sent {last_byte}, wrote {}", end.wrote);
+        assert!(start <= end.max, "a gap in what is sent");
+        if kind == SentKind::Probe {
+            assert_eq!((s.payload, start), (1, end.una), "a strange probe");
+            return;
+        }
+        if start < end.max {
+            end.sent_again += 1;
+            match kind {
+                SentKind::Again(Cause::Timeout) => assert!(end.timeouts > 0),
+                SentKind::Again(Cause::FastRetransmit) => assert!(end.dup_acks >= 3),
+                SentKind::Again(Cause::PartialAck) => assert!(end.dup_acks >= 3),
+                SentKind::Again(Cause::WindowProbe) => {}
+                _ => panic!("sent again as {kind:?}: {start}..{stop} of {}", end.max),
+            }
+        } else {
+            let expected = if s.payload > 0 { SentKind::New } else { SentKind::Control };
+            assert_eq!(kind, expected);
+        }
+        if last_byte > end.max {
+            let flight = last_byte - end.una;
+            // Limited transmit (RFC 3042).
+            let window = end.cwnd + end.dups_in_a_row.min(2) * mss;
+            assert!(flight <= window, "a flight of {flight}, cwnd {}", end.cwnd);
+            let edge = end.may_send;
+            assert!(last_byte <= edge, "sent up to {last_byte}, the peer's window ends at {edge}");
+        }
+    }
+
+    pub(crate) fn stack_in(ends: &mut [End; 2], from: usize, s: &Segment) {
+        let me = 1 - from;
+        let syn = s.flags.has(Flags::SYN);
+        let scale = if syn { 0 } else { Self::scale(ends, from) };
+        let peer_isn = ends[from].isn.unwrap();
+        let end = &mut ends[me];
+        let start = unwrap(s.seq.0, peer_isn, end.received.upto(1)) + u64::from(syn);
+        let stop = start + u64::from(s.payload);
+        end.received.insert(start, stop);
+        if s.flags.has(Flags::FIN) {
+            end.peer_fin = Some(stop);
+        }
+        if s.flags.has(Flags::ACK) {
+            let ack = unwrap(s.ack.0, end.isn.unwrap(), end.una);
+            end.una = end.una.max(ack);
+            end.may_send = end.may_send.max(ack + (u64::from(s.window) << scale));
+        }
+    }
+}

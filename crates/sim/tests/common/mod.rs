@@ -1,0 +1,87 @@
+//! Scenarios made by hand, for all tests of this crate.
+
+#![allow(dead_code, reason = "each test uses its own part")]
+
+use ackclock_sim as sim;
+use net::link::Limit;
+use packet::IpVersion;
+use sim::scenario::{App, Element, Flow, Host, Offload, Path, Scenario, Tap, TapPlace};
+use tcp::profile::{Family, Profile};
+use units::{Bytes, Duration, Rate};
+
+pub(crate) const KBIT: u64 = 1_000;
+pub(crate) const MBIT: u64 = 1_000 * KBIT;
+pub(crate) const GBIT: u64 = 1_000 * MBIT;
+
+pub(crate) const fn ms(n: u64) -> Duration {
+    Duration::from_millis(n)
+}
+
+pub(crate) const fn us(n: u64) -> Duration {
+    Duration::from_micros(n)
+}
+
+pub(crate) fn link(bits_per_second: u64, limit: Limit) -> Element {
+    Element::Link { rate: Rate::from_bits_per_second(bits_per_second).unwrap(), limit }
+}
+
+/// A line with room for every packet, then a delay.
+pub(crate) fn road(bits_per_second: u64, delay: Duration) -> Vec<Element> {
+    vec![link(bits_per_second, Limit::Packets(1_000_000)), Element::Delay(delay)]
+}
+
+/// A host of that profile with the controller of its family, offloads off, no delay of its own.
+pub(crate) fn host(name: &str, profile: &str) -> Host {
+    let profile = Profile::named(profile).unwrap();
+    Host {
+        name: name.into(),
+        cc: match profile.family {
+            Family::Linux => cc::Algorithm::Reno,
+            _ => cc::Algorithm::NewReno,
+        },
+        profile,
+        offload: Offload::default(),
+        delay: Duration::ZERO,
+        clock_phase: Duration::ZERO,
+        isn: None,
+        timestamp: None,
+    }
+}
+
+/// A flow over path 0 from host 0 to host 1 that writes `bytes` and closes.
+pub(crate) fn bulk(bytes: u64) -> Flow {
+    Flow {
+        name: "bulk".into(),
+        path: 0,
+        from: 0,
+        to: 1,
+        start: Duration::ZERO,
+        app: App::Bulk { bytes: Some(Bytes(bytes)) },
+        ip: IpVersion::V4,
+        nodelay: false,
+    }
+}
+
+/// Two hosts and a path between them.
+pub(crate) fn pair(
+    hosts: [Host; 2],
+    forward: Vec<Element>,
+    reverse: Vec<Element>,
+    flow: Flow,
+) -> Scenario {
+    Scenario {
+        title: String::new(),
+        seed: 1,
+        duration: Duration::from_secs(3_600),
+        hosts: hosts.into(),
+        paths: vec![Path { from: 0, to: 1, forward, reverse }],
+        flows: vec![flow],
+        taps: Vec::new(),
+    }
+}
+
+/// Both taps of every host: number `2 * host` on the wire, `2 * host + 1` at the stack.
+pub(crate) fn all_taps(hosts: usize) -> Vec<Tap> {
+    let both = |host| [TapPlace::Wire, TapPlace::Stack].map(|place| Tap { host, place });
+    (0..hosts).flat_map(both).collect()
+}

@@ -1,0 +1,238 @@
+//! Corners in which a transfer could stop for ever, or an event say the wrong thing.
+
+mod common;
+
+use ackclock_sim as sim;
+use common::{GBIT, MBIT, bulk, host, link, ms, pair, road, us};
+use net::link::Limit;
+use net::offload::{GroParams, LroParams};
+use record::{Event, Recorder, SenderState, Who};
+use sim::Observer;
+use sim::scenario::{App, Element, Flow, Receive, Scenario};
+use tcp::knobs::{self, Value};
+use tcp::profile::NAMES;
+use units::{Bytes, Duration, Instant};
+
+/// A line that takes a packet only while it is idle: of a burst all but the first are lost.
+fn without_queue() -> Vec<Element> {
+    vec![link(MBIT, Limit::Packets(0)), Element::Delay(ms(10))]
+}
+
+/// Moments and amounts of everything read.
+#[derive(Default)]
+struct Reads(Vec<(Instant, u32, u64)>);
+
+impl Recorder for Reads {
+    const ON: bool = true;
+
+    fn record(&mut self, at: Instant, _: Who, event: Event, _: Option<&SenderState>) {
+        if let Event::Read { bytes, upto } = event {
+            self.0.push((at, bytes, upto.0));
+        }
+    }
+}
+
+impl Observer for Reads {}
+
+#[test]
+fn reading_up_to_the_end_does_not_count_the_fin() {
+    for name in NAMES {
+        let mut hosts = [host("a", name), host("b", name)];
+        // The FIN is there before the application looks.
+        hosts[1].delay = ms(5);
+        let scenario = pair(hosts, road(MBIT, ms(10)), road(MBIT, ms(10)), bulk(1_000));
+        let mut reads = Reads::default();
+        sim::run(&scenario, &mut reads).unwrap();
+        assert_eq!(reads.0.iter().map(|read| read.2).max(), Some(1_000), "{name}");
+    }
+}
+
+#[test]
+fn a_lost_syn_costs_a_second_and_no_more() {
+    for name in NAMES {
+        let hosts = [host("a", name), host("b", name)];
+        let mut scenario = pair(hosts, without_queue(), road(MBIT, ms(10)), bulk(0));
+        // The second SYN finds the line busy with the first.
+        scenario.flows.push(bulk(1_449));
+        let outcome = sim::run(&scenario, &mut record::Off).unwrap();
+        let flow = &outcome.flows[1];
+        assert!(flow.rtos >= 1, "{name}: the SYN was not lost");
+        assert!(flow.finished, "{name}");
+        assert!(flow.duration < Duration::from_secs(3), "{name}: {}", flow.duration);
+    }
+}
+
+#[test]
+fn a_lost_small_segment_comes_again() {
+    for name in NAMES {
+        let hosts = [host("a", name), host("b", name)];
+        let mut scenario = pair(hosts, without_queue(), road(MBIT, ms(10)), bulk(0));
+        // The first write finds the line busy with the last ACK of the handshake; the second
+        // comes much later.
+        let every = Duration::from_secs(1_000);
+        let app = App::Paced { chunk: Bytes(100), every, bytes: Some(Bytes(200)) };
+        scenario.flows[0].app = app;
+        let mut reads = Reads::default();
+        let outcome = sim::run(&scenario, &mut reads).unwrap();
+        assert!(outcome.flows[0].rtos > 0, "{name}: nothing was lost");
+        let first = reads.0.first().map(|read| read.0.since(Instant::ZERO));
+        assert!(first.is_some_and(|at| at < Duration::from_secs(3)), "{name}: read at {first:?}");
+    }
+}
+
+#[test]
+fn linux_holds_a_small_segment_behind_a_small_one_only() {
+    // tcp_nagle_check with Minshall's rule: whole segments under way hold nothing back.
+    let hosts = [host("a", "linux-6.18"), host("b", "linux-6.18")];
+    let mut scenario = pair(hosts, road(GBIT, ms(50)), road(GBIT, ms(50)), bulk(0));
+    let every = Duration::from_secs(1_000);
+    scenario.flows[0].app = App::Paced { chunk: Bytes(4_000), every, bytes: Some(Bytes(8_000)) };
+    let mut reads = Reads::default();
+    sim::run(&scenario, &mut reads).unwrap();
+    // The handshake, then one way; an ACK would be another 100 ms.
+    let in_time = Instant::ZERO + ms(160);
+    let early = reads.0.iter().filter(|read| read.0 < in_time).map(|read| read.2).max();
+    assert_eq!(early, Some(4_000));
+}
+
+/// Round trips that the sender measured.
+#[derive(Default)]
+struct Samples(Vec<Duration>);
+
+impl Recorder for Samples {
+    const ON: bool = true;
+
+    fn record(&mut self, _: Instant, who: Who, event: Event, _: Option<&SenderState>) {
+        if let (Event::RttSample { rtt }, 0) = (event, who.host.0) {
+            self.0.push(rtt);
+        }
+    }
+}
+
+impl Observer for Samples {}
+
+#[test]
+fn linux_measures_by_send_times_while_nothing_is_sent_again() {
+    // Echoed timestamps count milliseconds and would give 10 ms now and then.
+    let hosts = [host("a", "linux-6.18"), host("b", "linux-6.18")];
+    let way = road(GBIT, us(5_150));
+    let scenario = pair(hosts, way.clone(), way, bulk(300_000));
+    let mut samples = Samples::default();
+    let outcome = sim::run(&scenario, &mut samples).unwrap();
+    assert_eq!(outcome.flows[0].retransmitted_segments, 0);
+    assert!(samples.0.len() > 10);
+    let least = samples.0.iter().min();
+    assert!(least.is_some_and(|&rtt| rtt >= us(10_300)), "{least:?}");
+}
+
+/// What a receive offload is said to have merged.
+#[derive(Default)]
+struct Merges(Vec<(u16, u32)>);
+
+impl Recorder for Merges {
+    const ON: bool = true;
+
+    fn record(&mut self, _: Instant, _: Who, event: Event, _: Option<&SenderState>) {
+        if let Event::Merged { packets, bytes } = event {
+            self.0.push((packets, bytes));
+        }
+    }
+}
+
+impl Observer for Merges {}
+
+#[test]
+fn every_offload_tells_of_its_aggregates() {
+    // The last ACK of the handshake arrives in the same pass as the ten segments. LRO appends
+    // data to it (tcp_lro.c does not ask the head for payload); GRO does not (skb_gro_receive).
+    let of_lro = (Receive::Lro(LroParams::FREEBSD_14), 11);
+    for (receive, packets) in [of_lro, (Receive::Gro(GroParams::LINUX), 10)] {
+        let mut hosts = [host("a", "freebsd-13.2"), host("b", "linux-6.18")];
+        hosts[0].offload.tso = true;
+        hosts[1].offload.receive = receive;
+        hosts[1].delay = ms(1);
+        let scenario = pair(hosts, road(GBIT, ms(50)), road(GBIT, ms(50)), bulk(14_480));
+        let mut merges = Merges::default();
+        sim::run(&scenario, &mut merges).unwrap();
+        assert_eq!(merges.0, [(packets, 14_480)], "{receive:?}");
+    }
+}
+
+fn with_knob(mut scenario: Scenario, host: usize, knob: &str, value: Value) -> Scenario {
+    let profile = &mut scenario.hosts[host].profile;
+    knobs::find(profile, knob).unwrap().set(profile, value).unwrap();
+    scenario
+}
+
+/// Jumbo frames to a host whose buffer holds less than one of them.
+fn jumbo_to(name: &str, sink: &str, knob: &str, value: Value) -> bool {
+    let mut hosts = [host("a", name), host("b", sink)];
+    hosts.iter_mut().for_each(|host| host.profile.mtu = 9_000);
+    let scenario = pair(hosts, road(10 * MBIT, ms(1)), road(10 * MBIT, ms(1)), bulk(30_000));
+    let scenario = with_knob(scenario, 1, knob, value);
+    sim::run(&scenario, &mut record::Off).unwrap().flows[0].finished
+}
+
+#[test]
+fn a_small_freebsd_buffer_takes_jumbo_frames() {
+    for name in NAMES {
+        let small = Value::Size(Bytes(4_096));
+        assert!(jumbo_to(name, "freebsd-14.3", "net.inet.tcp.recvspace", small), "{name}");
+    }
+}
+
+#[test]
+fn a_small_linux_buffer_takes_jumbo_frames() {
+    for name in NAMES {
+        let small = Value::Sizes([Bytes(4_096), Bytes(16_384), Bytes(16_384)]);
+        assert!(jumbo_to(name, "linux-6.18", "net.ipv4.tcp_rmem", small), "{name}");
+    }
+}
+
+#[test]
+fn the_smallest_freebsd_send_buffer_sends() {
+    let hosts = [host("a", "freebsd-13.2"), host("b", "freebsd-13.2")];
+    let scenario = pair(hosts, road(MBIT, ms(1)), road(MBIT, ms(1)), bulk(20_000));
+    let small = Value::Size(Bytes(2_048));
+    let scenario = with_knob(scenario, 0, "net.inet.tcp.sendspace", small);
+    let scenario = with_knob(scenario, 0, "net.inet.tcp.sendbuf_auto", Value::Switch(false));
+    assert!(sim::run(&scenario, &mut record::Off).unwrap().flows[0].finished);
+}
+
+#[test]
+fn the_smallest_linux_send_buffer_sends() {
+    let hosts = [host("a", "linux-6.18"), host("b", "linux-6.18")];
+    let scenario = pair(hosts, road(MBIT, ms(1)), road(MBIT, ms(1)), bulk(2_000));
+    let scenario = with_knob(
+        scenario,
+        0,
+        "net.ipv4.tcp_wmem",
+        Value::Sizes([Bytes(1), Bytes(2_048), Bytes(2_048)]),
+    );
+    assert!(sim::run(&scenario, &mut record::Off).unwrap().flows[0].finished);
+}
+
+#[test]
+fn what_does_not_finish_lasts_to_the_end_of_the_run() {
+    let hosts = [host("a", "linux-6.18"), host("b", "linux-6.18")];
+    let mut scenario = pair(hosts, road(MBIT, ms(1)), road(MBIT, ms(1)), bulk(0));
+    // It writes a byte a minute for ever.
+    let every = Duration::from_secs(60);
+    scenario.flows[0].app = App::Paced { chunk: Bytes(1), every, bytes: None };
+    scenario.duration = Duration::from_secs(100);
+    let outcome = sim::run(&scenario, &mut record::Off).unwrap();
+    assert_eq!(outcome.ended, Instant::ZERO + scenario.duration);
+    assert_eq!(outcome.flows[0].duration, scenario.duration);
+}
+
+#[test]
+fn a_flow_of_nothing_opens_and_closes() {
+    for name in NAMES {
+        let hosts = [host("a", name), host("b", name)];
+        // No road at all: everything happens at one instant.
+        let mut scenario = pair(hosts, Vec::new(), Vec::new(), bulk(0));
+        scenario.flows.push(Flow { nodelay: true, ..bulk(100_000) });
+        let outcome = sim::run(&scenario, &mut record::Off).unwrap();
+        assert!(outcome.flows.iter().all(|flow| flow.finished), "{name}");
+    }
+}

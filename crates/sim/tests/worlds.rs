@@ -1,0 +1,236 @@
+//! Random worlds, followed packet by packet by a checker with a model of its own.
+//!
+//! `PROPTEST_CASES=20000` runs more of them, `PROPTEST_RNG_SEED` others; without, the same ones
+//! every time.
+
+mod checker;
+mod common;
+
+use core::fmt;
+use core::num::NonZeroU32;
+
+use ackclock_sim as sim;
+use checker::Checker;
+use common::{all_taps, host, link, us};
+use net::link::Limit;
+use net::offload::{GroParams, LroParams};
+use packet::IpVersion;
+use proptest::prelude::*;
+use proptest::sample::select;
+use proptest::test_runner::{FileFailurePersistence, RngSeed};
+use sim::scenario::{App, Element, Flow, Host, Offload, Path, Receive, Scenario};
+use tcp::profile::{NAMES, ReceiveBufferRule, SendBufferRule};
+use units::{Bytes, Duration};
+
+/// Worlds of a run without wishes; most are over in a millisecond.
+const LEAST_CASES: u32 = 8_000;
+
+fn config() -> ProptestConfig {
+    let mut config = ProptestConfig::default();
+    config.cases = config.cases.max(LEAST_CASES);
+    if config.rng_seed == RngSeed::Random {
+        config.rng_seed = RngSeed::Fixed(1);
+    }
+    let place = FileFailurePersistence::Direct("tests/worlds.regressions");
+    config.failure_persistence = Some(Box::new(place));
+    config
+}
+
+fn a_receive() -> impl Strategy<Value = Receive> {
+    let gro = GroParams { ends_at_push: false, same_timestamps: false, ..GroParams::LINUX };
+    select(vec![
+        Receive::Off,
+        Receive::Lro(LroParams::FREEBSD_14),
+        Receive::Lro(LroParams::FREEBSD_13_0),
+        Receive::Gro(GroParams::LINUX),
+        Receive::Gro(gro),
+    ])
+}
+
+fn an_offload() -> impl Strategy<Value = Offload> {
+    let flush = select(vec![0, 0, 50, 1_000]);
+    let budget = select(vec![0, 0, 1, 2, 5, 64]);
+    (any::<bool>(), a_receive(), flush, budget).prop_map(|(tso, receive, flush, budget)| Offload {
+        tso,
+        receive,
+        flush: us(flush),
+        budget: NonZeroU32::new(budget),
+    })
+}
+
+fn a_host() -> impl Strategy<Value = Host> {
+    let options = (any::<[bool; 3]>(), select(vec![576, 1_280, 1_500, 1_500, 9_000]));
+    let clock = (select(vec![100, 250, 1_000]), 0..10_000_u64);
+    let isn = prop_oneof![Just(None), (0..100_000_u32).prop_map(|n| Some(n.wrapping_neg()))];
+    (select(NAMES.as_slice()), options, clock, an_offload(), 0..1_000_u64, isn).prop_map(
+        |(name, ([timestamps, sack, scaling], mtu), (hz, phase), offload, delay, isn)| {
+            let mut host = host("", name);
+            host.profile.timestamps = timestamps;
+            host.profile.sack = sack;
+            host.profile.window_scaling = scaling;
+            host.profile.mtu = mtu;
+            host.profile.hz = hz;
+            host.offload = offload;
+            host.delay = us(delay);
+            host.clock_phase = us(phase);
+            host.isn = isn;
+            host.timestamp = isn;
+            host
+        },
+    )
+}
+
+/// 1 Mbit/s to 100 Gbit/s, each order of magnitude as likely as another.
+fn a_rate() -> impl Strategy<Value = u64> {
+    (0..5_u32, 10..=100_u64).prop_map(|(tens, digits)| digits * 100_000 * 10_u64.pow(tens))
+}
+
+fn a_limit() -> impl Strategy<Value = Limit> {
+    prop_oneof![
+        (0..20_u32).prop_map(Limit::Packets),
+        (20..5_000_u32).prop_map(Limit::Packets),
+        (0..30_000_u64).prop_map(|n| Limit::Bytes(Bytes(n))),
+        (30_000..10_000_000_u64).prop_map(|n| Limit::Bytes(Bytes(n))),
+    ]
+}
+
+fn a_delay() -> impl Strategy<Value = Duration> {
+    prop_oneof![Just(0), 0..1_000_u64, 0..200_000_u64].prop_map(us)
+}
+
+fn a_road() -> impl Strategy<Value = Vec<Element>> {
+    let parts = (a_rate(), a_limit(), a_delay(), a_delay());
+    (0..5_u8, parts).prop_map(|(shape, (rate, limit, near, far))| {
+        let line = link(rate, limit);
+        let fast = link(10 * rate, Limit::Packets(1_000));
+        match shape {
+            0 => vec![Element::Delay(far)],
+            1 => vec![Element::Delay(near), line, Element::Delay(far), fast],
+            _ => vec![line, Element::Delay(far)],
+        }
+    })
+}
+
+fn an_app() -> impl Strategy<Value = App> {
+    let bulk = prop_oneof![0..3_000_u64, 0..400_000_u64, 0..3_000_000_u64];
+    let paced = (1..20_000_u64, 1..50_000_u64, 0..100_000_u64);
+    prop_oneof![
+        3 => bulk.prop_map(|bytes| App::Bulk { bytes: Some(Bytes(bytes)) }),
+        1 => paced.prop_map(|(chunk, every, bytes)| App::Paced {
+            chunk: Bytes(chunk),
+            every: us(every),
+            bytes: Some(Bytes(bytes)),
+        }),
+    ]
+}
+
+fn a_flow() -> impl Strategy<Value = Flow> {
+    let ip = select(vec![IpVersion::V4, IpVersion::V6]);
+    (0..2_usize, any::<[bool; 2]>(), 0..300_000_u64, an_app(), ip).prop_map(
+        |(path, [backward, nodelay], start, app, ip)| {
+            // Path 0 joins hosts 0 and 1, path 1 hosts 2 and 1.
+            let (a, b) = (2 * path, 1);
+            let (from, to) = if backward { (b, a) } else { (a, b) };
+            Flow { name: String::new(), path, from, to, start: us(start), app, ip, nodelay }
+        },
+    )
+}
+
+prop_compose! {
+    fn a_world()(
+        seed in any::<u64>(),
+        hosts in proptest::collection::vec(a_host(), 3),
+        roads in proptest::collection::vec(a_road(), 4),
+        flows in proptest::collection::vec(a_flow(), 1..=4),
+    ) -> World {
+        let mut roads = roads.into_iter();
+        let mut path = |from| Path {
+            from,
+            to: 1,
+            forward: roads.next().unwrap(),
+            reverse: roads.next().unwrap(),
+        };
+        World(Scenario {
+            title: String::new(),
+            seed,
+            // Timeouts that back off may make a transfer last for days; waiting costs nothing here.
+            duration: Duration::from_secs(10_000_000),
+            paths: vec![path(0), path(2)],
+            flows,
+            taps: all_taps(hosts.len()),
+            hosts,
+        })
+    }
+}
+
+struct World(Scenario);
+
+/// Only what varies, a line each: a world that fails must be read by somebody.
+impl fmt::Debug for World {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "seed {}", self.0.seed)?;
+        for (number, host) in self.0.hosts.iter().enumerate() {
+            let p = &host.profile;
+            let options = (p.timestamps, p.sack, p.window_scaling, p.mtu, p.hz);
+            writeln!(f, "host {number}: {}, ts, sack, scaling, mtu, hz {options:?}", p.name)?;
+            let clock = (host.delay, host.clock_phase, host.isn);
+            writeln!(f, "  delay, phase, isn {clock:?}, {:?}", host.offload)?;
+        }
+        for (number, path) in self.0.paths.iter().enumerate() {
+            writeln!(f, "path {number}: {} to {}", path.from, path.to)?;
+            writeln!(f, "  forward {:?}", path.forward)?;
+            writeln!(f, "  reverse {:?}", path.reverse)?;
+        }
+        for (number, flow) in self.0.flows.iter().enumerate() {
+            writeln!(f, "flow {number}: {flow:?}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Gives every host buffers of a few segments, which no autotuning enlarges.
+fn shrink_buffers(scenario: &mut Scenario, sizes: [u64; 3]) {
+    for (host, size) in scenario.hosts.iter_mut().zip(sizes) {
+        let profile = &mut host.profile;
+        // Room for three segments of the link at least.
+        let size = Bytes(size.max(3 * u64::from(profile.mtu)));
+        match &mut profile.receive_buffer {
+            ReceiveBufferRule::FreeBsd { space, auto, .. } => (*space, *auto) = (size, false),
+            // Half of it is for payload.
+            ReceiveBufferRule::Linux { rmem, auto, .. } => {
+                let double = Bytes(2 * size.get());
+                (*rmem, *auto) = ([double; 3], false);
+            }
+            ReceiveBufferRule::Fixed { space } => *space = size,
+        }
+        match &mut profile.send_buffer {
+            SendBufferRule::FreeBsd { space, auto, .. } => (*space, *auto) = (size, false),
+            SendBufferRule::Linux { wmem } => *wmem = [size; 3],
+            SendBufferRule::Fixed { space } => *space = size,
+        }
+    }
+}
+
+fn check(scenario: &Scenario) {
+    let mut checker = Checker::new(scenario);
+    let outcome = sim::run(scenario, &mut checker).unwrap();
+    checker.finish(&outcome);
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn nothing_impossible_happens(world in a_world()) {
+        check(&world.0);
+    }
+
+    #[test]
+    fn small_buffers_stop_nothing(
+        mut world in a_world(),
+        sizes in [4_000..100_000_u64, 4_000..100_000, 4_000..100_000],
+    ) {
+        shrink_buffers(&mut world.0, sizes);
+        check(&world.0);
+    }
+}

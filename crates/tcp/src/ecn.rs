@@ -1,0 +1,131 @@
+//! Explicit congestion notification (RFC 3168 section 6.1).
+
+use packet::Flags;
+
+use crate::profile::EcnRule;
+
+/// ECN field of the IP header: the sender can be told.
+pub(crate) const ECT0: u8 = 2;
+/// ECN field of the IP header: congestion was met.
+const CE: u8 = 3;
+
+/// ECN state of one side.
+#[derive(Debug, Clone)]
+pub(crate) struct Ecn {
+    rule: EcnRule,
+    /// Both sides take part.
+    agreed: bool,
+    /// As receiver: every ACK says ECE until a CWR comes.
+    echo: bool,
+    /// As sender: the next new data says CWR.
+    reduced: bool,
+}
+
+impl Ecn {
+    pub(crate) const fn new(rule: EcnRule) -> Self {
+        Self { rule, agreed: false, echo: false, reduced: false }
+    }
+
+    /// Flags of our SYN (section 6.1.1).
+    pub(crate) fn syn_flags(&self) -> Flags {
+        if self.rule == EcnRule::Active { Flags::ECE | Flags::CWR } else { Flags::NONE }
+    }
+
+    /// Flags of our SYN-ACK.
+    pub(crate) const fn syn_ack_flags(&self) -> Flags {
+        if self.agreed { Flags::ECE } else { Flags::NONE }
+    }
+
+    /// The peer's SYN came.
+    pub(crate) fn on_syn(&mut self, flags: Flags) {
+        self.agreed = self.rule != EcnRule::Off && flags.has(Flags::ECE | Flags::CWR);
+    }
+
+    /// The peer's SYN-ACK came: ECE without CWR agrees.
+    pub(crate) fn on_syn_ack(&mut self, flags: Flags) {
+        self.agreed =
+            self.rule == EcnRule::Active && flags.has(Flags::ECE) && !flags.has(Flags::CWR);
+    }
+
+    /// A segment came: congestion met is to be echoed until the sender says it has reacted.
+    pub(crate) fn on_segment(&mut self, flags: Flags, field: u8, payload: u32) {
+        if !self.agreed {
+            return;
+        }
+        if flags.has(Flags::CWR) {
+            self.echo = false;
+        }
+        if field == CE && payload > 0 {
+            self.echo = true;
+        }
+    }
+
+    /// Does this acknowledgment tell us of congestion?
+    pub(crate) fn echoed(&self, flags: Flags) -> bool {
+        self.agreed && flags.has(Flags::ECE)
+    }
+
+    /// The window was reduced: the next new data says so.
+    pub(crate) fn on_reduced(&mut self) {
+        self.reduced = self.agreed;
+    }
+
+    /// Marks a segment that leaves: its flags and ECN field. Only new data is capable
+    /// (section 6.1.5) and says CWR.
+    pub(crate) fn mark(&mut self, new_data: bool) -> (Flags, u8) {
+        if !self.agreed {
+            return (Flags::NONE, 0);
+        }
+        let mut flags = if self.echo { Flags::ECE } else { Flags::NONE };
+        if new_data && core::mem::take(&mut self.reduced) {
+            flags |= Flags::CWR;
+        }
+        (flags, if new_data { ECT0 } else { 0 })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn agreed(client: EcnRule, server: EcnRule) -> (bool, bool) {
+        let (mut client, mut server) = (Ecn::new(client), Ecn::new(server));
+        server.on_syn(client.syn_flags());
+        client.on_syn_ack(server.syn_ack_flags());
+        (client.agreed, server.agreed)
+    }
+
+    #[test]
+    fn both_sides_must_want_it_and_one_must_ask() {
+        use EcnRule::{Active, Off, Passive};
+        assert_eq!(agreed(Active, Passive), (true, true));
+        assert_eq!(agreed(Active, Active), (true, true));
+        assert_eq!(agreed(Passive, Active), (false, false));
+        assert_eq!(agreed(Active, Off), (false, false));
+    }
+
+    #[test]
+    fn congestion_is_echoed_until_the_sender_has_reacted() {
+        let mut receiver = Ecn { agreed: true, ..Ecn::new(EcnRule::Passive) };
+        receiver.on_segment(Flags::ACK, CE, 0);
+        assert_eq!(receiver.mark(false), (Flags::NONE, 0), "a pure ACK carries no mark");
+        receiver.on_segment(Flags::ACK, CE, 100);
+        assert_eq!(receiver.mark(false), (Flags::ECE, 0));
+        receiver.on_segment(Flags::ACK, ECT0, 100);
+        assert_eq!(receiver.mark(false), (Flags::ECE, 0));
+        receiver.on_segment(Flags::ACK | Flags::CWR, ECT0, 100);
+        assert_eq!(receiver.mark(false), (Flags::NONE, 0));
+        // One segment with both: the reaction is to an older mark.
+        receiver.on_segment(Flags::ACK | Flags::CWR, CE, 100);
+        assert_eq!(receiver.mark(false), (Flags::ECE, 0));
+    }
+
+    #[test]
+    fn the_next_new_data_says_that_the_window_was_reduced() {
+        let mut sender = Ecn { agreed: true, ..Ecn::new(EcnRule::Active) };
+        sender.on_reduced();
+        assert_eq!(sender.mark(false), (Flags::NONE, 0));
+        assert_eq!(sender.mark(true), (Flags::CWR, ECT0));
+        assert_eq!(sender.mark(true), (Flags::NONE, ECT0));
+    }
+}

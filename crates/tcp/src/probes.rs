@@ -1,0 +1,95 @@
+//! Probes: of a closed window (RFC 9293 section 3.8.6.1; tcp_setpersist and tcp_timer_persist of
+//! FreeBSD, tcp_send_probe0 of Linux) and of a peer long silent (section 3.8.4; keepalive).
+
+use machine::Cx;
+use record::{Cause, Purpose, Recorder};
+use units::Duration;
+
+use crate::endpoint::{Endpoint, State};
+use crate::profile::ProbeRule;
+
+/// Keepalive of one connection (`SO_KEEPALIVE` and the options beside it).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Keepalive {
+    /// Silence after which the first probe goes.
+    pub idle: Duration,
+    /// From one probe to the next.
+    pub interval: Duration,
+    /// Probes without an answer after which the connection is given up.
+    pub count: u32,
+}
+
+/// A probe that is due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Probe {
+    /// The next byte, whatever the window says.
+    Byte,
+    /// An empty segment with the number before the oldest unacknowledged one.
+    Empty,
+}
+
+impl Endpoint {
+    /// Data waits, nothing is under way and the window holds it back: the timer that will probe
+    /// the window is set, unless it runs.
+    pub(crate) fn watch_window<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
+        let idle = self.snd.nxt == self.snd.una && !self.timers.runs(Purpose::Retransmit);
+        if idle && !self.timers.runs(Purpose::Persist) {
+            self.snd.probes = 0;
+            self.snd.persisting = true;
+            self.set_window_timer(cx);
+        }
+    }
+
+    fn set_window_timer<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
+        let doublings = self.snd.probes.min(12);
+        let span = match self.cfg.profile.probe {
+            ProbeRule::Byte { min, max } => {
+                let base = self.rtt.srtt().unwrap_or(min);
+                base.saturating_mul(1 << doublings).max(min).min(max)
+            }
+            ProbeRule::Empty { max } => self.rtt.rto().saturating_mul(1 << doublings).min(max),
+        };
+        self.timers.set(Purpose::Persist, self.clock.deadline(cx.now, span));
+    }
+
+    /// The window timer fired.
+    pub(crate) fn on_window_timer<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
+        if !self.snd.persisting || self.data_end() == self.snd.una {
+            return;
+        }
+        self.snd.probe = Some(match self.cfg.profile.probe {
+            ProbeRule::Byte { .. } => Probe::Byte,
+            ProbeRule::Empty { .. } => Probe::Empty,
+        });
+        self.snd.resend_cause = Cause::WindowProbe;
+        self.snd.probes += 1;
+        self.set_window_timer(cx);
+        self.call_output();
+    }
+
+    /// Something was heard: the silence begins anew.
+    pub(crate) fn rearm_keepalive<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
+        if let Some(keepalive) = self.cfg.keepalive
+            && self.state == State::Established
+        {
+            self.snd.unanswered = 0;
+            let at = self.clock.deadline(cx.now, keepalive.idle);
+            self.timers.set(Purpose::Keepalive, at);
+        }
+    }
+
+    /// The keepalive timer fired.
+    pub(crate) fn on_keepalive_timer<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
+        let Some(keepalive) = self.cfg.keepalive else { return };
+        if self.snd.unanswered == keepalive.count {
+            self.abort(cx);
+            return;
+        }
+        self.snd.unanswered += 1;
+        if self.snd.max == self.snd.una {
+            self.snd.probe = Some(Probe::Empty);
+            self.call_output();
+        }
+        self.timers.set(Purpose::Keepalive, self.clock.deadline(cx.now, keepalive.interval));
+    }
+}

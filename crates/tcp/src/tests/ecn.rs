@@ -1,0 +1,73 @@
+//! Explicit congestion notification: RFC 3168 section 6.1.
+
+use packet::{Dir, Flags, Segment};
+use units::Duration;
+
+use super::pair::{Pair, config};
+use crate::Side;
+use crate::profile::EcnRule;
+
+fn asking(system: &str) -> Pair {
+    let mut client = config(system, Side::Client);
+    client.profile.ecn = EcnRule::Active;
+    client.tso = false;
+    Pair::new(client, config(system, Side::Server))
+}
+
+#[test]
+fn the_handshake_agrees_and_new_data_is_capable() {
+    for system in crate::profile::NAMES {
+        let mut pair = asking(system);
+        pair.to_write = 20_000;
+        pair.run(Duration::from_secs(2));
+        assert_eq!(pair.log[0].flags, Flags::SYN | Flags::ECE | Flags::CWR, "{system}");
+        assert_eq!(pair.log[1].flags, Flags::SYN | Flags::ACK | Flags::ECE, "{system}");
+        assert!(pair.log[..2].iter().all(|s| s.ecn == 0), "{system}: a SYN is not capable");
+        assert!(pair.data().all(|s| s.ecn == 2), "{system}");
+        assert!(pair.acks().all(|s| s.ecn == 0), "{system}: a bare ACK is not capable");
+    }
+}
+
+#[test]
+fn nobody_asks_by_default() {
+    let mut pair = Pair::of("freebsd-13.2", "linux-6.18");
+    pair.to_write = 20_000;
+    pair.run(Duration::from_secs(2));
+    assert_eq!(pair.log[0].flags, Flags::SYN);
+    assert!(pair.log.iter().all(|s| s.ecn == 0));
+}
+
+/// Runs a transfer in which segment number `marked` of the log meets congestion.
+fn with_mark(system: &str, marked: usize) -> Pair {
+    let mut pair = asking(system);
+    pair.to_write = 300_000;
+    pair.mark = Some(marked);
+    pair.run(Duration::from_secs(30));
+    assert_eq!(pair.read, 300_000, "{system}");
+    pair
+}
+
+#[test]
+fn a_mark_halves_the_window_once_and_nothing_is_sent_again() {
+    for system in crate::profile::NAMES {
+        let pair = with_mark(system, 20);
+        let echoes = |s: &&Segment| s.dir == Dir::Reverse && s.flags.has(Flags::ECE);
+        let acks_with_echo =
+            pair.log.iter().skip(2).filter(echoes).filter(|s| s.syn_options().is_none()).count();
+        assert!(acks_with_echo > 0, "{system}");
+        let told = pair.data().filter(|s| s.flags.has(Flags::CWR)).count();
+        assert_eq!(told, 1, "{system}: the sender says once that it has reacted");
+        assert_eq!(pair.client.totals().retransmitted_packets, 0, "{system}");
+        let state = pair.client.sender_state();
+        let ssthresh = state.ssthresh.expect(system).get();
+        assert!(ssthresh < pair.client.totals().max_cwnd.get(), "{system}");
+        assert!(!state.in_recovery, "{system}");
+    }
+}
+
+#[test]
+fn the_echo_stops_when_the_sender_has_reacted() {
+    let pair = with_mark("freebsd-13.2", 20);
+    let last = pair.acks().last().unwrap();
+    assert!(!last.flags.has(Flags::ECE));
+}

@@ -1,0 +1,94 @@
+//! Segments that do not belong: RFC 5961, and what belongs to no connection (RFC 9293 3.10.7).
+
+use packet::Flags;
+use units::{Duration, SeqNum};
+
+use super::pair::Pair;
+use crate::State;
+
+fn established(system: &str) -> Pair {
+    let mut pair = Pair::of(system, system);
+    pair.run(Duration::from_secs(1));
+    pair
+}
+
+#[test]
+fn a_reset_within_the_window_is_questioned() {
+    for system in crate::profile::NAMES {
+        let mut pair = established(system);
+        let inside = pair.forge(Flags::RST, 2, 0);
+        let answer = pair.hear(&inside);
+        assert_eq!(answer.len(), 1, "{system}");
+        assert_eq!((answer[0].flags, answer[0].ack), (Flags::ACK, SeqNum(2_000_000_001)));
+        let outside = pair.forge(Flags::RST, 100_000_000, 0);
+        assert!(pair.hear(&outside).is_empty(), "{system}");
+        assert_eq!(pair.client.state(), State::Established, "{system}");
+        let exact = pair.forge(Flags::RST, 1, 0);
+        pair.hear(&exact);
+        assert_eq!(pair.client.state(), State::Closed, "{system}");
+    }
+}
+
+#[test]
+fn a_syn_on_an_open_connection_is_questioned() {
+    let mut pair = established("freebsd-13.2");
+    let syn = pair.forge(Flags::SYN, 12_345, 0);
+    let answer = pair.hear(&syn);
+    assert_eq!(answer.len(), 1);
+    assert_eq!(answer[0].flags, Flags::ACK);
+    assert_eq!(pair.client.state(), State::Established);
+}
+
+#[test]
+fn an_acknowledgment_of_the_unsent_or_the_long_gone_is_questioned() {
+    let mut pair = Pair::of("freebsd-13.2", "freebsd-13.2");
+    pair.to_write = 500_000;
+    pair.run(Duration::from_secs(20));
+    assert_eq!(pair.read, 500_000);
+    // The peer's largest window was far below 400 kB at that time.
+    for ack in [500_002, 1_000_000, 10] {
+        let segment = pair.forge(Flags::ACK, 1, ack);
+        assert_eq!(pair.hear(&segment).len(), 1, "{ack}");
+    }
+    // One within the last window is merely old.
+    let old = pair.forge(Flags::ACK, 1, 499_000);
+    assert!(pair.hear(&old).is_empty());
+}
+
+#[test]
+fn challenges_are_limited() {
+    // FreeBSD: five a second (net.inet.tcp.ack_war_cnt); Linux: one in half a second.
+    for (system, most) in [("freebsd-13.2", 5), ("linux-6.18", 1), ("rfc", 10)] {
+        let mut pair = established(system);
+        let flood = pair.forge(Flags::RST, 2, 0);
+        let answers = (0..100).map(|_| pair.hear(&flood).len()).sum::<usize>();
+        assert_eq!(answers, most, "{system}");
+        pair.now += Duration::from_secs(5);
+        assert_eq!(pair.hear(&flood).len(), 1, "{system}: a new window");
+    }
+}
+
+#[test]
+fn what_belongs_to_no_connection_is_answered_with_a_reset() {
+    let mut pair = established("freebsd-13.2");
+    let exact = pair.forge(Flags::RST, 1, 0);
+    pair.hear(&exact);
+    assert_eq!(pair.client.state(), State::Closed);
+    let data = packet::Segment { payload: 10, ..pair.forge(Flags::ACK, 1, 5) };
+    let answer = pair.hear(&data);
+    assert_eq!((answer[0].flags, answer[0].seq), (Flags::RST, SeqNum(1_005)));
+    let bare = packet::Segment { payload: 10, ..pair.forge(Flags::NONE, 1, 0) };
+    let answer = pair.hear(&bare);
+    assert_eq!(answer[0].flags, Flags::RST | Flags::ACK);
+    assert_eq!((answer[0].seq, answer[0].ack), (SeqNum(0), SeqNum(2_000_000_011)));
+    // A reset is never answered.
+    assert!(pair.hear(&exact).is_empty());
+}
+
+#[test]
+fn urgent_data_is_delivered_in_line() {
+    let mut pair = established("linux-6.18");
+    let urgent = packet::Segment { payload: 100, ..pair.forge(Flags::ACK | Flags::URG, 1, 1) };
+    pair.hear(&urgent);
+    assert_eq!(pair.with(crate::Side::Client, |cx, end| end.read(cx)), 100);
+}

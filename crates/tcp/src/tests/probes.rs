@@ -1,0 +1,104 @@
+//! Probes of a closed window (RFC 9293 section 3.8.6.1) and of a silent peer (section 3.8.4).
+
+use machine::Signal;
+use packet::Dir;
+use units::{Duration, SeqNum};
+
+use super::pair::{Pair, config};
+use crate::knobs::{self, Value};
+use crate::{Keepalive, Side, State};
+
+const HOUR: Duration = Duration::from_secs(3_600);
+
+/// A reader that does not read, behind a window of 64 KiB.
+fn stuffed(system: &str) -> Pair {
+    let mut server = config("freebsd-13.2", Side::Server);
+    let fixed = knobs::find(&server.profile, "net.inet.tcp.recvbuf_auto").unwrap();
+    fixed.set(&mut server.profile, Value::Switch(false)).unwrap();
+    let mut pair = Pair::new(config(system, Side::Client), server);
+    pair.reads = false;
+    pair.to_write = 200_000;
+    pair.run(Duration::from_secs(60));
+    pair
+}
+
+#[test]
+fn a_closed_window_is_probed_and_its_reopening_found() {
+    for system in crate::profile::NAMES {
+        let mut pair = stuffed(system);
+        let before = pair.log.len();
+        // The reader reads, but the update of its window is lost.
+        pair.lose = |_, s| s.dir == Dir::Reverse;
+        pair.reads = true;
+        pair.read_all();
+        pair.lose = |_, _| false;
+        pair.run(HOUR);
+        assert_eq!(pair.read, 200_000, "{system}");
+        assert!(pair.log.len() > before, "{system}");
+    }
+}
+
+#[test]
+fn freebsd_probes_with_a_byte_and_linux_with_an_old_number() {
+    for (system, payload, ahead) in [("freebsd-13.2", 1, 0), ("rfc", 1, 0), ("linux-6.18", 0, -1)] {
+        let mut pair = stuffed(system);
+        let una = 1_001 + pair.client.sender_state().snd_una.0 as u32;
+        let before = pair.log.len();
+        pair.run(Duration::from_secs(120));
+        let probe = pair.log[before..].iter().find(|s| s.dir == Dir::Forward).unwrap();
+        assert_eq!(probe.payload, payload, "{system}");
+        assert_eq!(probe.seq, SeqNum(una.wrapping_add_signed(ahead)), "{system}");
+    }
+}
+
+#[test]
+fn probes_come_less_and_less_often() {
+    let mut pair = stuffed("linux-6.18");
+    let mut count = |until: u64| {
+        pair.run(Duration::from_secs(until));
+        pair.log.iter().filter(|s| s.dir == Dir::Forward).count()
+    };
+    let (minute, ten, twenty) = (count(60), count(600), count(1_200));
+    assert!(ten - minute < 12, "{} probes in nine minutes", ten - minute);
+    // At most one in two minutes in the end (TCP_RTO_MAX).
+    assert!(twenty - ten <= 6, "{} probes in ten minutes", twenty - ten);
+    assert!(twenty > ten, "it never gives up");
+}
+
+fn watched(client: &str) -> Pair {
+    let mut config_of_client = config(client, Side::Client);
+    config_of_client.keepalive = Some(Keepalive {
+        idle: Duration::from_secs(100),
+        interval: Duration::from_secs(10),
+        count: 3,
+    });
+    let mut pair = Pair::new(config_of_client, config("linux-6.18", Side::Server));
+    pair.run(Duration::from_secs(10));
+    pair
+}
+
+#[test]
+fn a_silent_peer_is_probed_and_its_answer_suffices() {
+    for system in crate::profile::NAMES {
+        let mut pair = watched(system);
+        let before = pair.log.len();
+        pair.run(Duration::from_secs(350));
+        let sent: Vec<_> = pair.log[before..].iter().map(|s| (s.dir, s.seq.0)).collect();
+        // Probe and answer, three times in 350 s.
+        let probe = (Dir::Forward, 1_000);
+        let answer = (Dir::Reverse, 2_000_000_001);
+        assert_eq!(sent, [probe, answer].repeat(3), "{system}");
+        assert_eq!(pair.client.state(), State::Established, "{system}");
+    }
+}
+
+#[test]
+fn a_peer_that_never_answers_is_given_up() {
+    let mut pair = watched("freebsd-13.2");
+    pair.lose = |_, _| true;
+    let before = pair.log.len();
+    pair.run(HOUR);
+    assert_eq!(pair.log.len() - before, 3);
+    assert_eq!(pair.client.state(), State::Closed);
+    assert!(pair.signals.contains(&(Side::Client, Signal::Aborted)));
+}

@@ -1,0 +1,63 @@
+//! Timestamps: RFC 7323 sections 3 to 5.
+
+use packet::{Flags, Segment, Timestamps};
+use units::Duration;
+
+use super::pair::Pair;
+use crate::Side;
+
+fn established(system: &str) -> (Pair, Segment) {
+    let mut pair = Pair::of(system, system);
+    pair.run(Duration::from_secs(1));
+    let data = Segment { payload: 500, ..pair.forge(Flags::ACK, 1, 1) };
+    (pair, data)
+}
+
+fn stamped(segment: &Segment, val: u32) -> Segment {
+    let ecr = segment.timestamps.unwrap().ecr;
+    Segment { timestamps: Some(Timestamps { val, ecr }), ..*segment }
+}
+
+#[test]
+fn a_segment_older_than_the_last_is_dropped_and_answered() {
+    for system in crate::profile::NAMES {
+        let (mut pair, data) = established(system);
+        let recent = data.timestamps.unwrap().val;
+        let answer = pair.hear(&stamped(&data, recent - 100));
+        assert_eq!(pair.with(Side::Client, |cx, end| end.read(cx)), 0, "{system}");
+        assert_eq!(answer.len(), 1, "{system}");
+        pair.hear(&stamped(&data, recent));
+        assert_eq!(pair.with(Side::Client, |cx, end| end.read(cx)), 500, "{system}");
+    }
+}
+
+#[test]
+fn after_24_days_an_old_stamp_counts_again() {
+    let (mut pair, data) = established("freebsd-13.2");
+    let recent = data.timestamps.unwrap().val;
+    pair.now += Duration::from_secs(25 * 24 * 3_600);
+    pair.hear(&stamped(&data, recent - 100));
+    assert_eq!(pair.with(Side::Client, |cx, end| end.read(cx)), 500);
+}
+
+#[test]
+fn a_segment_without_the_agreed_stamps_is_dropped_where_the_system_is_strict() {
+    for (system, taken) in [("freebsd-13.2", 0), ("rfc", 0), ("linux-6.18", 500)] {
+        let (mut pair, data) = established(system);
+        pair.hear(&Segment { timestamps: None, ..data });
+        assert_eq!(pair.with(Side::Client, |cx, end| end.read(cx)), taken, "{system}");
+    }
+}
+
+#[test]
+fn the_echo_is_that_of_the_segment_which_moved_the_acknowledgment() {
+    // RFC 7323 section 4.3 (B): a gap; the stamps behind it are not echoed until it is filled.
+    let (mut pair, data) = established("freebsd-13.2");
+    let recent = data.timestamps.unwrap().val;
+    let mut behind = stamped(&data, recent + 10);
+    behind.seq.0 += 500;
+    let dup = pair.hear(&behind)[0];
+    assert_eq!(dup.timestamps.unwrap().ecr, recent);
+    let filler = pair.hear(&stamped(&data, recent + 20))[0];
+    assert_eq!(filler.timestamps.unwrap().ecr, recent + 20);
+}
