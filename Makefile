@@ -17,10 +17,19 @@ lint:
 
 # The same scenario gives the same run whatever the compiler makes of it.
 digest:
+	@mkdir -p target
 	cargo run --quiet --package xtask -- digest > target/digest-debug.txt
 	cargo run --quiet --release --package xtask -- digest > target/digest-release.txt
 	diff target/digest-debug.txt target/digest-release.txt
 	@echo "digests: debug and release agree"
+	@if command -v node > /dev/null && rustup target add wasm32-unknown-unknown > /dev/null 2>&1; then \
+	  cargo build --quiet --release --package ackclock-wasm --target wasm32-unknown-unknown && \
+	  node bindings/wasm/digest.mjs $${CARGO_TARGET_DIR:-target}/wasm32-unknown-unknown/release/ackclock_wasm.wasm > target/digest-wasm.txt && \
+	  diff target/digest-release.txt target/digest-wasm.txt && echo "digests: native and wasm32 agree"; \
+	else \
+	  echo "digests: wasm32 skipped, it needs node and rustup's target wasm32-unknown-unknown"; \
+	  test -z "$$CI"; \
+	fi
 
 # tcpdump and tshark are independent readers of what Ackclock writes.
 tools:

@@ -27,6 +27,7 @@ const FLOORS: &[(&str, u8)] = &[
     ("ackclock-script", 6),
     ("ackclock-lab", 7),
     ("ackclock", 8),
+    ("ackclock-wasm", 8),
     ("xtask", 8),
 ];
 
@@ -117,6 +118,7 @@ fn member_manifests(root: &Path) -> Result<Vec<PathBuf>, String> {
     let entries = std::fs::read_dir(&crates).map_err(|e| format!("{}: {e}", crates.display()))?;
     let mut places: Vec<_> =
         entries.filter_map(|entry| Some(entry.ok()?.path().join("Cargo.toml"))).collect();
+    places.push(root.join("bindings/wasm/Cargo.toml"));
     places.push(root.join("xtask/Cargo.toml"));
     places.retain(|place| place.is_file());
     places.sort();

@@ -8,6 +8,7 @@
 pub mod capture;
 pub mod cases;
 pub mod curves;
+pub mod digests;
 pub mod pictures;
 pub mod run_report;
 pub mod scenario;

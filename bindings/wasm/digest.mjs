@@ -1,0 +1,8 @@
+// Prints the fingerprints of Ackclock's fixed runs, computed in WebAssembly.
+// Usage: node digest.mjs FILE.wasm
+import { readFile } from "node:fs/promises";
+
+const { instance } = await WebAssembly.instantiate(await readFile(process.argv[2]), {});
+const { memory, digest_text, digest_len } = instance.exports;
+const at = digest_text();
+process.stdout.write(new TextDecoder().decode(new Uint8Array(memory.buffer, at, digest_len())));
