@@ -182,7 +182,8 @@ fn main() {
             continue;
         }
         let (segments, seconds) = measure(workload);
-        let peak = peak_memory().map_or("unknown".into(), |b| format!("{:.1} MiB", b as f64 / 1048576.0));
+        let peak =
+            peak_memory().map_or("unknown".into(), |b| format!("{:.1} MiB", b as f64 / 1048576.0));
         println!(
             "{:<4} {:<50} {:>12} {:>14.0} {:>12.1} {:>12}",
             workload.name,

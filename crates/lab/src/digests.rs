@@ -29,7 +29,11 @@ const RUNS: &[Run] = &[
         &["duration=5s", "path.0.forward.0.link={ rate = \"100Mbit/s\", buffer = \"100kB\" }"],
     ),
     ("IPv6, jumbo frames", TRACE, &["flow.0.ip=6", "host.sender.mtu=9000B", "host.sink.mtu=9000B"]),
-    ("Linux sender", RAMP, &["duration=5s", "host.sender={ profile = \"linux-6.18\", cc = \"reno\" }"]),
+    (
+        "Linux sender",
+        RAMP,
+        &["duration=5s", "host.sender={ profile = \"linux-6.18\", cc = \"reno\" }"],
+    ),
     ("textbook sender", RAMP, &["duration=5s", "host.sender={ profile = \"rfc\" }"]),
 ];
 

@@ -61,6 +61,33 @@ pub struct FlowReport {
     pub mss_bytes: u64,
     /// Least round trip the sender measured; `None` if it measured none.
     pub min_rtt_s: Option<f64>,
+    /// What requests took; left out for a flow without any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latency: Option<LatencyReport>,
+}
+
+/// How long responses took, each from the write of the request to the last byte read.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct LatencyReport {
+    /// Requests that were answered.
+    pub requests: u64,
+    /// The shortest.
+    pub min_s: f64,
+    /// The middle one; of an even number, the lower of the two.
+    pub median_s: f64,
+    /// The longest.
+    pub max_s: f64,
+}
+
+impl From<&sim::Latency> for LatencyReport {
+    fn from(latency: &sim::Latency) -> Self {
+        Self {
+            requests: latency.requests,
+            min_s: latency.min.as_secs_f64(),
+            median_s: latency.median.as_secs_f64(),
+            max_s: latency.max.as_secs_f64(),
+        }
+    }
 }
 
 impl RunReport {
@@ -103,6 +130,7 @@ impl FlowReport {
             max_cwnd_bytes: flow.max_cwnd.get(),
             mss_bytes: flow.mss.get(),
             min_rtt_s: flow.min_rtt.map(Duration::as_secs_f64),
+            latency: flow.latency.as_ref().map(LatencyReport::from),
         }
     }
 }
@@ -229,6 +257,7 @@ flow = [ { name = "bulk", from = "a", to = "b", bulk = "1MB" } ]
                 max_cwnd: Bytes(15_928),
                 mss: Bytes(1_448),
                 min_rtt: Some(Duration::from_micros(100_250)),
+                latency: None,
             }],
             segments: 694,
             ended: Instant::from_nanos(1_700_400_000),

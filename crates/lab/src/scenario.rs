@@ -2,10 +2,14 @@
 //!
 //! Reading order: `tree` (the text with its places), `overrides` (`--set`), `keys` and `kinds`
 //! (how tables are declared and read), then the tables themselves: `world`, `host` with `knobs`
-//! and `offload`, `path`, `flow`, `tap`. [`schema()`] tells editors the same and [`reference()`]
+//! and `offload`, `path` with `element`, `chance`, `reorder` and `shared`, `flow` with `apps`
+//! and `routes`, `tap`. [`schema()`] tells editors the same and [`reference()`]
 //! people; [`report()`] shows errors beside the text. The format is described in
 //! docs/scenario.md.
 
+mod apps;
+mod chance;
+mod element;
 mod error;
 mod flow;
 mod host;
@@ -18,8 +22,11 @@ mod offload;
 mod overrides;
 mod path;
 mod reference;
+mod reorder;
 mod report;
+mod routes;
 mod schema;
+mod shared;
 mod source;
 mod syntax;
 mod tap;

@@ -7,7 +7,7 @@
 //! What it does not do: there is no clock and no queue of events here.
 
 use record::{Event, Purpose, Recorder, SenderState, Waiting, Who};
-use units::{Bytes, Instant};
+use units::{Bytes, FlowId, Instant, SeqNum};
 
 /// The moment, the speaker and the listener of one step of a machine.
 #[derive(Debug)]
@@ -91,23 +91,65 @@ pub trait Endpoint {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PacketId(pub u32);
 
+/// What an element may know of a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct View {
+    /// IP bytes.
+    pub size: Bytes,
+    /// Bytes of payload; 0 if it carries no data.
+    pub payload: u32,
+    /// Connection it belongs to.
+    pub flow: FlowId,
+    /// Does it travel towards the host that opened the connection?
+    pub back: bool,
+    /// What it acknowledges.
+    pub ack: Ack,
+}
+
+/// What a packet acknowledges.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ack {
+    /// Nothing: it has no acknowledgment number.
+    None,
+    /// All before this number, and it does nothing else: no data, no SACK blocks, no flags.
+    Bare(SeqNum),
+    /// All before this number, beside other things.
+    Along(SeqNum),
+}
+
 /// What became of a packet given to an element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// The element has it and will give it back.
     Taken,
-    /// There was no room.
+    /// The element has it and will give it back; another that it had is lost in its favour.
+    Replaced(PacketId),
+    /// It goes on at once.
+    Passed,
+    /// It goes on at once, and a copy of it behind it.
+    Doubled,
+    /// It goes on at once, but its checksum is wrong now.
+    Damaged,
+    /// It is lost.
     Dropped,
 }
 
 /// A station on a path.
+///
+/// What passes at once must not overtake what is to leave at or before the same moment, unless
+/// changing the order is what the element is for.
 pub trait Element {
-    /// Takes a packet of `size` IP bytes.
-    fn accept(&mut self, now: Instant, packet: PacketId, size: Bytes) -> Verdict;
+    /// Takes a packet, or lets it pass.
+    fn accept(&mut self, now: Instant, packet: PacketId, view: &View) -> Verdict;
 
-    /// When the next packet leaves.
-    fn next_wake(&self) -> Option<Instant>;
+    /// When the next packet that it holds leaves.
+    fn next_wake(&self) -> Option<Instant> {
+        None
+    }
 
     /// A packet that leaves at or before `now`; call until `None`.
-    fn wake(&mut self, now: Instant) -> Option<PacketId>;
+    fn wake(&mut self, now: Instant) -> Option<PacketId> {
+        let _ = now;
+        None
+    }
 }

@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
-use machine::{Element, PacketId, Verdict};
-use units::{Bytes, Duration, Instant};
+use machine::{Element, PacketId, Verdict, View};
+use units::{Duration, Instant};
 
 /// Holds every packet for the same time; order is kept.
 #[derive(Debug, Clone)]
@@ -21,7 +21,7 @@ impl Delay {
 
 impl Element for Delay {
     #[inline]
-    fn accept(&mut self, now: Instant, packet: PacketId, _: Bytes) -> Verdict {
+    fn accept(&mut self, now: Instant, packet: PacketId, _: &View) -> Verdict {
         self.held.push_back((now + self.span, packet));
         Verdict::Taken
     }
@@ -43,13 +43,14 @@ impl Element for Delay {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::data;
 
     #[test]
     fn every_packet_waits_the_same_time() {
         let at = Instant::from_nanos;
         let mut delay = Delay::new(Duration::from_nanos(50));
-        delay.accept(at(0), PacketId(0), Bytes(1));
-        delay.accept(at(7), PacketId(1), Bytes(1));
+        delay.accept(at(0), PacketId(0), &data(1));
+        delay.accept(at(7), PacketId(1), &data(1));
         assert_eq!(delay.wake(at(49)), None);
         assert_eq!(delay.wake(at(50)), Some(PacketId(0)));
         assert_eq!(delay.wake(at(50)), None);

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use machine::{Element, PacketId, Verdict};
+use machine::{Element, PacketId, Verdict, View};
 use units::{Bytes, Instant, Rate};
 
 /// Room of a queue, not counting the packet on the line.
@@ -41,7 +41,9 @@ impl Link {
 }
 
 impl Element for Link {
-    fn accept(&mut self, now: Instant, packet: PacketId, size: Bytes) -> Verdict {
+    #[inline]
+    fn accept(&mut self, now: Instant, packet: PacketId, view: &View) -> Verdict {
+        let size = view.size;
         if self.sending.is_none() {
             // The line has been idle: what was left of the last nanosecond is gone.
             self.carry = 0;
@@ -61,6 +63,7 @@ impl Element for Link {
         self.sending.map(|(_, at)| at)
     }
 
+    #[inline]
     fn wake(&mut self, now: Instant) -> Option<PacketId> {
         let (packet, left_at) = self.sending.filter(|&(_, at)| at <= now)?;
         self.sending = self.queue.pop_front().map(|(next, size)| {
@@ -74,6 +77,7 @@ impl Element for Link {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::data;
 
     fn at(ns: u64) -> Instant {
         Instant::from_nanos(ns)
@@ -87,7 +91,7 @@ mod tests {
     fn packets_leave_one_behind_the_other() {
         let mut link = gigabit(Limit::Packets(10));
         for n in 0..3 {
-            assert_eq!(link.accept(at(0), PacketId(n), Bytes(1_500)), Verdict::Taken);
+            assert_eq!(link.accept(at(0), PacketId(n), &data(1_500)), Verdict::Taken);
         }
         for n in 0..3 {
             let when = at(12_000 * (u64::from(n) + 1));
@@ -100,8 +104,8 @@ mod tests {
     #[test]
     fn a_late_call_does_not_delay_the_next_packet() {
         let mut link = gigabit(Limit::Packets(10));
-        link.accept(at(0), PacketId(0), Bytes(1_500));
-        link.accept(at(0), PacketId(1), Bytes(1_500));
+        link.accept(at(0), PacketId(0), &data(1_500));
+        link.accept(at(0), PacketId(1), &data(1_500));
         assert_eq!(link.wake(at(30_000)), Some(PacketId(0)));
         assert_eq!(link.wake(at(30_000)), Some(PacketId(1)));
         assert_eq!(link.wake(at(30_000)), None);
@@ -112,14 +116,14 @@ mod tests {
         let mut bytes = gigabit(Limit::Bytes(Bytes(3_000)));
         let mut packets = gigabit(Limit::Packets(2));
         for n in 0..3 {
-            assert_eq!(bytes.accept(at(0), PacketId(n), Bytes(1_500)), Verdict::Taken);
-            assert_eq!(packets.accept(at(0), PacketId(n), Bytes(1_500)), Verdict::Taken);
+            assert_eq!(bytes.accept(at(0), PacketId(n), &data(1_500)), Verdict::Taken);
+            assert_eq!(packets.accept(at(0), PacketId(n), &data(1_500)), Verdict::Taken);
         }
-        assert_eq!(bytes.accept(at(0), PacketId(3), Bytes(40)), Verdict::Dropped);
-        assert_eq!(packets.accept(at(0), PacketId(3), Bytes(40)), Verdict::Dropped);
+        assert_eq!(bytes.accept(at(0), PacketId(3), &data(40)), Verdict::Dropped);
+        assert_eq!(packets.accept(at(0), PacketId(3), &data(40)), Verdict::Dropped);
         bytes.wake(at(12_000));
-        assert_eq!(bytes.accept(at(12_000), PacketId(3), Bytes(1_500)), Verdict::Taken);
-        assert_eq!(bytes.accept(at(12_000), PacketId(4), Bytes(1)), Verdict::Dropped);
+        assert_eq!(bytes.accept(at(12_000), PacketId(3), &data(1_500)), Verdict::Taken);
+        assert_eq!(bytes.accept(at(12_000), PacketId(4), &data(1)), Verdict::Dropped);
     }
 
     #[test]
@@ -127,7 +131,7 @@ mod tests {
         let rate = Rate::from_bits_per_second(100_000_000_000).unwrap();
         let mut link = Link::new(rate, Limit::Packets(1_000));
         for n in 0..100 {
-            link.accept(at(0), PacketId(n), Bytes(64));
+            link.accept(at(0), PacketId(n), &data(64));
         }
         let mut last = None;
         while let Some(when) = link.next_wake() {

@@ -7,8 +7,8 @@ use units::{FlowId, HostId, SeqNum};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PacketNumber(pub u64);
 
-/// Number of a station within a run: all elements of the first path forward, then back, then
-/// those of the second path, and so on.
+/// Number of a station within a run: the elements of the first path's own forward, then back,
+/// then those of the second path, and so on; behind them all shared elements in their order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StationId(pub u32);
 

@@ -1,103 +1,121 @@
 //! What applications do.
+//!
+//! Each end of a connection has one. It reads all there is, offers what it has to write, and is
+//! told how much of it the stack took.
 
-use units::{Duration, Instant};
+mod bursts;
+mod dialogue;
+mod writer;
 
+use units::{Instant, Stream};
+
+use crate::outcome::Latency;
 use crate::scenario::App;
+use bursts::Bursts;
+use dialogue::{Answerer, Asker};
+use writer::Writer;
 
-/// A writing application.
+/// The application at one end.
 #[derive(Debug, Clone)]
-pub(crate) struct Writer {
-    /// Bytes still to be handed over; `None` without end.
-    left: Option<u64>,
-    /// Bytes of the current write not yet taken by the stack.
-    pending: u64,
-    pace: Option<Pace>,
+pub(crate) enum Application {
+    /// Reads to the end.
+    Sink,
+    Writer(Writer),
+    Bursts(Bursts),
+    Asker(Asker),
+    Answerer(Answerer),
 }
 
-#[derive(Debug, Clone, Copy)]
-struct Pace {
-    chunk: u64,
-    every: Duration,
-    next: Instant,
-}
-
-impl Writer {
-    pub(crate) fn new(app: &App) -> Self {
+impl Application {
+    /// The one that connects; `draws` decides what is left to chance.
+    pub(crate) fn client(app: &App, draws: Stream) -> Self {
         match *app {
-            App::Bulk { bytes } => {
-                Self { left: bytes.map(|bytes| bytes.get()), pending: 0, pace: None }
+            App::Bulk { bytes } => Self::Writer(Writer::bulk(bytes)),
+            App::Paced { chunk, every, bytes } => Self::Writer(Writer::paced(chunk, every, bytes)),
+            App::OnOff { on, off, bytes } => Self::Bursts(Bursts::new(on, off, bytes, draws)),
+            App::Requests { request, response, think, count } => {
+                Self::Asker(Asker::new(request, response, think, count))
             }
-            App::Paced { chunk, every, bytes } => Self {
-                left: bytes.map(|bytes| bytes.get()),
-                pending: 0,
-                pace: Some(Pace { chunk: chunk.get(), every, next: Instant::ZERO }),
-            },
         }
     }
 
-    /// The connection is established: the first write is due now.
+    /// The one that listens.
+    pub(crate) fn server(app: &App) -> Self {
+        match *app {
+            App::Requests { request, response, .. } => {
+                Self::Answerer(Answerer::new(request, response))
+            }
+            App::Bulk { .. } | App::Paced { .. } | App::OnOff { .. } => Self::Sink,
+        }
+    }
+
+    /// The connection is established.
     pub(crate) fn begin(&mut self, now: Instant) {
-        if let Some(pace) = &mut self.pace {
-            pace.next = now;
+        match self {
+            Self::Writer(writer) => writer.begin(now),
+            Self::Bursts(bursts) => bursts.begin(now),
+            Self::Asker(asker) => asker.begin(now),
+            Self::Sink | Self::Answerer(_) => {}
+        }
+    }
+
+    /// It has read `bytes`.
+    pub(crate) fn read(&mut self, now: Instant, bytes: u64) {
+        match self {
+            Self::Asker(asker) => asker.read(now, bytes),
+            Self::Answerer(answerer) => answerer.read(bytes),
+            Self::Sink | Self::Writer(_) | Self::Bursts(_) => {}
         }
     }
 
     /// Bytes to offer to the stack now.
     pub(crate) fn offer(&mut self, now: Instant) -> u64 {
-        let Some(pace) = &mut self.pace else {
-            return self.left.unwrap_or(u64::from(u32::MAX));
-        };
-        while pace.next <= now && self.left != Some(0) {
-            pace.next += pace.every;
-            let chunk = self.left.map_or(pace.chunk, |left| left.min(pace.chunk));
-            self.left = self.left.map(|left| left - chunk);
-            self.pending += chunk;
+        match self {
+            Self::Sink => 0,
+            Self::Writer(writer) => writer.offer(now),
+            Self::Bursts(bursts) => bursts.offer(now),
+            Self::Asker(asker) => asker.offer(now),
+            Self::Answerer(answerer) => answerer.offer(),
         }
-        self.pending
     }
 
     /// The stack has taken `bytes` of what was offered.
-    pub(crate) fn taken(&mut self, bytes: u64) {
-        if self.pace.is_some() {
-            self.pending -= bytes;
-        } else {
-            self.left = self.left.map(|left| left - bytes);
+    pub(crate) fn taken(&mut self, now: Instant, bytes: u64) {
+        match self {
+            Self::Sink => {}
+            Self::Writer(writer) => writer.taken(bytes),
+            Self::Bursts(bursts) => bursts.taken(now, bytes),
+            Self::Asker(asker) => asker.taken(bytes),
+            Self::Answerer(answerer) => answerer.taken(bytes),
         }
     }
 
-    /// Has everything been handed over?
-    pub(crate) fn done(&self) -> bool {
-        self.left == Some(0) && self.pending == 0
+    /// Will it write no more? `at_end`: all that the peer had to say has been read.
+    pub(crate) fn done(&self, at_end: bool) -> bool {
+        match self {
+            Self::Sink => at_end,
+            Self::Writer(writer) => writer.done(),
+            Self::Bursts(bursts) => bursts.done(),
+            Self::Asker(asker) => asker.done(),
+            Self::Answerer(answerer) => at_end && answerer.done(),
+        }
     }
 
-    /// When the next write is due, for a paced application with bytes left.
-    pub(crate) fn next_write(&self) -> Option<Instant> {
-        self.pace.filter(|_| self.left != Some(0)).map(|pace| pace.next)
+    /// When it wants to run though nothing is said to it.
+    pub(crate) fn next_write(&self, now: Instant) -> Option<Instant> {
+        match self {
+            Self::Sink | Self::Answerer(_) => None,
+            Self::Writer(writer) => writer.next_write(),
+            Self::Bursts(bursts) => bursts.next_write(now),
+            Self::Asker(asker) => asker.next_write(),
+        }
     }
-}
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use units::Bytes;
-
-    #[test]
-    fn a_paced_writer_writes_chunks_and_stops_at_its_end() {
-        let mut writer = Writer::new(&App::Paced {
-            chunk: Bytes(300),
-            every: Duration::from_millis(10),
-            bytes: Some(Bytes(700)),
-        });
-        let at = |ms| Instant::ZERO + Duration::from_millis(ms);
-        writer.begin(at(5));
-        assert_eq!(writer.offer(at(5)), 300);
-        writer.taken(300);
-        assert_eq!((writer.offer(at(14)), writer.next_write()), (0, Some(at(15))));
-        // The stack was busy: two writes wait, the last one short.
-        assert_eq!(writer.offer(at(25)), 400);
-        assert!(!writer.done());
-        writer.taken(400);
-        assert!(writer.done());
-        assert_eq!(writer.next_write(), None);
+    /// What requests took, where it makes any.
+    pub(crate) fn latency(&self) -> Option<Latency> {
+        match self {
+            Self::Asker(asker) => asker.latency(),
+            _ => None,
+        }
     }
 }

@@ -2,11 +2,13 @@
 //!
 //! Reading order: [`scenario`] (what a world is made of), [`observer`] (who watches),
 //! [`outcome`] (what is measured), then the run itself: `world` (the loop), `road` (stations of
-//! a path), `card` (a host's network card), `app` (what applications do).
+//! a path), `card` (a host's network card), `app` (what applications do); beside it [`audit`] (a
+//! run under the eyes of the verifier).
 //!
 //! What it does not do: it reads no file, knows no text form, prints nothing and never looks at
 //! a clock. Same scenario, same bytes out, on any machine.
 
+pub mod audit;
 pub mod observer;
 pub mod outcome;
 pub mod scenario;
@@ -17,6 +19,6 @@ mod road;
 mod world;
 
 pub use observer::{Observer, Watch};
-pub use outcome::{FlowOutcome, Outcome};
+pub use outcome::{FlowOutcome, Latency, Outcome};
 pub use scenario::Scenario;
 pub use world::{SetupError, run};

@@ -14,6 +14,9 @@ pub struct Outcome {
 }
 
 /// Results of one flow.
+///
+/// What is said of a sender concerns the host that sends the bytes counted: the one that
+/// connects, or the one that answers where the application makes requests.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FlowOutcome {
     /// Name in the scenario.
@@ -22,7 +25,7 @@ pub struct FlowOutcome {
     pub profile: &'static str,
     /// Congestion control of the sending host.
     pub cc: &'static str,
-    /// Payload bytes the receiving application has read.
+    /// Payload bytes the receiving application has read; of requests, those of the responses.
     pub bytes: Bytes,
     /// Did the transfer come to its end?
     pub finished: bool,
@@ -42,6 +45,31 @@ pub struct FlowOutcome {
     pub mss: Bytes,
     /// Least round trip the sender measured, in the granularity of its stack.
     pub min_rtt: Option<Duration>,
+    /// What requests took; `None` without a response.
+    pub latency: Option<Latency>,
+}
+
+/// How long responses took, each from the write of the request to the last byte read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Latency {
+    /// Requests that were answered.
+    pub requests: u64,
+    /// The shortest.
+    pub min: Duration,
+    /// The middle one; of an even number, the lower of the two.
+    pub median: Duration,
+    /// The longest.
+    pub max: Duration,
+}
+
+impl Latency {
+    /// Of these spans; `None` without any.
+    pub(crate) fn of(mut spans: Vec<Duration>) -> Option<Self> {
+        spans.sort_unstable();
+        let (&min, &max) = spans.first().zip(spans.last())?;
+        let median = spans[(spans.len() - 1) / 2];
+        Some(Self { requests: spans.len() as u64, min, median, max })
+    }
 }
 
 impl FlowOutcome {

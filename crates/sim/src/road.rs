@@ -1,11 +1,25 @@
 //! The stations of all paths, and what happens at them.
 
-use machine::{Element as _, PacketId, Verdict};
-use net::delay::Delay;
-use net::link::Link;
-use units::{Bytes, Instant};
+use std::collections::BTreeMap;
 
-use crate::scenario::Element;
+use machine::{Element as _, PacketId, Verdict, View};
+use net::choice::Luck;
+use net::corrupt::Corrupt;
+use net::delay::Delay;
+use net::duplicate::Duplicate;
+use net::jitter::Jitter;
+use net::link::Link;
+use net::loss::Loss;
+use net::outage::Outage;
+use net::reorder::displace::Displace;
+use net::reorder::late::Late;
+use net::reorder::reverse::Reverse;
+use net::thin::Thin;
+use net::token_bucket::{Policer, Shaper};
+use units::Instant;
+
+use crate::scenario::{Element, Scenario};
+use crate::world::SetupError;
 
 /// A one-way road: the stations a packet meets, in order, and where it ends. Several roads may
 /// lead through one station.
@@ -29,45 +43,263 @@ pub(crate) struct Station {
 enum Stage {
     Link(Link),
     Delay(Delay),
+    Jitter(Jitter),
+    Loss(Loss),
+    Duplicate(Duplicate),
+    Corrupt(Corrupt),
+    Reverse(Reverse),
+    Displace(Displace),
+    Late(Late),
+    Thin(Thin),
+    Outage(Outage),
+    Policer(Policer),
+    Shaper(Shaper),
+}
+
+/// Asks the element of a stage.
+macro_rules! ask {
+    ($stage:expr, $element:ident => $question:expr) => {
+        match $stage {
+            Stage::Link($element) => $question,
+            Stage::Delay($element) => $question,
+            Stage::Jitter($element) => $question,
+            Stage::Loss($element) => $question,
+            Stage::Duplicate($element) => $question,
+            Stage::Corrupt($element) => $question,
+            Stage::Reverse($element) => $question,
+            Stage::Displace($element) => $question,
+            Stage::Late($element) => $question,
+            Stage::Thin($element) => $question,
+            Stage::Outage($element) => $question,
+            Stage::Policer($element) => $question,
+            Stage::Shaper($element) => $question,
+        }
+    };
+}
+
+impl Stage {
+    /// `None` for a reference to a shared element, which is no station of its own.
+    fn new(element: &Element, luck: &Luck<'_>) -> Option<Self> {
+        Some(match element {
+            Element::Link { rate, limit } => Self::Link(Link::new(*rate, *limit)),
+            Element::Delay(span) => Self::Delay(Delay::new(*span)),
+            Element::Jitter { most } => Self::Jitter(Jitter::new(*most, luck)),
+            Element::Loss { rule, only } => Self::Loss(Loss::new(rule, *only, luck)),
+            Element::Duplicate { rule, only } => Self::Duplicate(Duplicate::new(rule, *only, luck)),
+            Element::Corrupt { rule, only } => Self::Corrupt(Corrupt::new(rule, *only, luck)),
+            Element::Reverse(params) => Self::Reverse(Reverse::new(*params)),
+            Element::Displace { rule, places, timeout, only } => {
+                Self::Displace(Displace::new(rule, *places, *timeout, *only, luck))
+            }
+            Element::Late { rule, by, only } => Self::Late(Late::new(rule, *by, *only, luck)),
+            Element::Thin { bytes, timeout } => Self::Thin(Thin::new(*bytes, *timeout)),
+            Element::Outage { from, until, during } => {
+                let (from, until) = (Instant::ZERO + *from, Instant::ZERO + *until);
+                Self::Outage(Outage::new(from, until, *during))
+            }
+            Element::Policer { rate, burst } => Self::Policer(Policer::new(*rate, *burst)),
+            Element::Shaper { rate, burst, limit } => {
+                Self::Shaper(Shaper::new(*rate, *burst, *limit))
+            }
+            Element::Shared(_) => return None,
+        })
+    }
 }
 
 impl Station {
-    fn new(element: &Element) -> Self {
-        let stage = match *element {
-            Element::Link { rate, limit } => Stage::Link(Link::new(rate, limit)),
-            Element::Delay(span) => Stage::Delay(Delay::new(span)),
-        };
+    const fn new(stage: Stage) -> Self {
         Self { stage, armed: None }
     }
 
     #[inline]
-    pub(crate) fn accept(&mut self, now: Instant, packet: PacketId, size: Bytes) -> Verdict {
-        match &mut self.stage {
-            Stage::Link(link) => link.accept(now, packet, size),
-            Stage::Delay(delay) => delay.accept(now, packet, size),
-        }
+    pub(crate) fn accept(&mut self, now: Instant, packet: PacketId, view: &View) -> Verdict {
+        ask!(&mut self.stage, element => element.accept(now, packet, view))
     }
 
     #[inline]
     pub(crate) fn next_wake(&self) -> Option<Instant> {
-        match &self.stage {
-            Stage::Link(link) => link.next_wake(),
-            Stage::Delay(delay) => delay.next_wake(),
-        }
+        ask!(&self.stage, element => element.next_wake())
     }
 
     #[inline]
     pub(crate) fn wake(&mut self, now: Instant) -> Option<PacketId> {
-        match &mut self.stage {
-            Stage::Link(link) => link.wake(now),
-            Stage::Delay(delay) => delay.wake(now),
-        }
+        ask!(&mut self.stage, element => element.wake(now))
     }
 }
 
-/// Adds a road with stations of its own that ends at host `to`.
-pub(crate) fn build(stations: &mut Vec<Station>, elements: &[Element], to: u16) -> Road {
-    let first = stations.len() as u32;
-    stations.extend(elements.iter().map(Station::new));
-    Road { stations: (first..stations.len() as u32).collect(), to }
+/// Kind of an element, as its random streams name it.
+fn kind(element: &Element) -> &'static str {
+    match element {
+        Element::Link { .. } => "link",
+        Element::Delay(_) => "delay",
+        Element::Jitter { .. } => "jitter",
+        Element::Loss { .. } => "loss",
+        Element::Duplicate { .. } => "duplicate",
+        Element::Corrupt { .. } => "corrupt",
+        Element::Reverse(_) => "reverse",
+        Element::Displace { .. } => "displace",
+        Element::Late { .. } => "late",
+        Element::Thin { .. } => "thin",
+        Element::Outage { .. } => "outage",
+        Element::Policer { .. } => "policer",
+        Element::Shaper { .. } => "shaper",
+        Element::Shared(_) => "shared",
+    }
+}
+
+/// All stations, in the order that [`record::StationId`] counts them, and two roads for each
+/// path: forward, reverse.
+///
+/// An element's random streams bear its kind, its number among those of its kind on its road,
+/// and the names of the hosts at the ends; a shared one's bear its name. So elements of other
+/// kinds, and more of its kind behind it, do not change its luck.
+///
+/// # Errors
+/// The first path or shared element that names what is not there, or that has too many elements.
+pub(crate) fn build(scenario: &Scenario) -> Result<(Vec<Station>, Vec<Road>), SetupError> {
+    let own = |element: &&Element| !matches!(element, Element::Shared(_));
+    let all = scenario.paths.iter().flat_map(|path| path.forward.iter().chain(&path.reverse));
+    let mut builder =
+        Builder { scenario, stations: Vec::new(), first_shared: all.filter(own).count() as u32 };
+    let mut roads = Vec::with_capacity(2 * scenario.paths.len());
+    // Paths so far between hosts of these names.
+    let mut numbers: BTreeMap<[&str; 2], u32> = BTreeMap::new();
+    for (index, path) in scenario.paths.iter().enumerate() {
+        let wrong = SetupError::Path { path: index };
+        let name = |host: usize| scenario.hosts.get(host).map(|host| host.name.as_str());
+        let Some((a, b)) = name(path.from).zip(name(path.to)) else { return Err(wrong) };
+        let number = numbers.entry([a.min(b), a.max(b)]).or_default();
+        let forward = builder.road(&path.forward, path.to, &format!("{a} to {b}, path {number}"));
+        let reverse = builder.road(&path.reverse, path.from, &format!("{b} to {a}, path {number}"));
+        *number += 1;
+        let (forward, reverse) = forward.zip(reverse).ok_or(wrong)?;
+        roads.extend([forward, reverse]);
+    }
+    for (index, shared) in scenario.shared.iter().enumerate() {
+        let owner = format!("shared {}", shared.name);
+        let stage = Stage::new(&shared.element, &Luck { seed: scenario.seed, owner: &owner });
+        let stage = stage.ok_or(SetupError::Shared { shared: index })?;
+        builder.stations.push(Station::new(stage));
+    }
+    Ok((builder.stations, roads))
+}
+
+struct Builder<'a> {
+    scenario: &'a Scenario,
+    stations: Vec<Station>,
+    first_shared: u32,
+}
+
+impl Builder<'_> {
+    /// Adds the stations of a road that leads `way`; `None` if it cannot be.
+    fn road(&mut self, elements: &[Element], to: usize, way: &str) -> Option<Road> {
+        // A parcel counts the stations it has come to in 16 bits.
+        if elements.len() >= usize::from(u16::MAX) {
+            return None;
+        }
+        let mut counts: BTreeMap<&str, u32> = BTreeMap::new();
+        let mut stations = Vec::with_capacity(elements.len());
+        for element in elements {
+            let kind = kind(element);
+            let count = counts.entry(kind).or_default();
+            let owner = format!("{kind} {count} from {way}");
+            *count += 1;
+            match (element, Stage::new(element, &Luck { seed: self.scenario.seed, owner: &owner }))
+            {
+                (_, Some(stage)) => {
+                    stations.push(self.stations.len() as u32);
+                    self.stations.push(Station::new(stage));
+                }
+                (Element::Shared(index), None) if *index < self.scenario.shared.len() => {
+                    stations.push(self.first_shared + *index as u32);
+                }
+                _ => return None,
+            }
+        }
+        Some(Road { stations, to: to as u16 })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::{Only, Rule, Shared};
+    use machine::Ack;
+    use units::{Bytes, Duration, FlowId, Ratio};
+
+    fn half() -> Element {
+        Element::Loss { rule: Rule::Share(Ratio::new(1, 2).unwrap()), only: Only::All }
+    }
+
+    const PAUSE: Element = Element::Delay(Duration::ZERO);
+
+    fn stations(forward: Vec<Element>, reverse: Vec<Element>) -> (Vec<Station>, Vec<Road>) {
+        build(&world(forward, reverse)).unwrap()
+    }
+
+    fn world(forward: Vec<Element>, reverse: Vec<Element>) -> Scenario {
+        let shared = Shared { name: "half".into(), element: half() };
+        crate::scenario::tests::two_hosts(forward, reverse, vec![shared])
+    }
+
+    /// Fates of 200 packets at a station.
+    fn luck(
+        (stations, roads): &mut (Vec<Station>, Vec<Road>),
+        road: usize,
+        hop: usize,
+    ) -> Vec<bool> {
+        let station = &mut stations[roads[road].stations[hop] as usize];
+        let ack = Ack::None;
+        let view = View { size: Bytes(1_500), payload: 1_448, flow: FlowId(0), back: false, ack };
+        let mut lost = || station.accept(Instant::ZERO, PacketId(0), &view) == Verdict::Dropped;
+        (0..200).map(|_| lost()).collect()
+    }
+
+    #[test]
+    fn more_elements_do_not_change_the_luck_of_one() {
+        let alone = luck(&mut stations(vec![half()], vec![]), 0, 0);
+        let mut more = stations(vec![PAUSE, half(), PAUSE, half()], vec![PAUSE, half()]);
+        assert_eq!(luck(&mut more, 0, 1), alone);
+        // The others have luck of their own.
+        assert_ne!(luck(&mut more, 0, 3), alone);
+        assert_ne!(luck(&mut more, 1, 1), alone);
+        let back = luck(&mut stations(vec![], vec![half()]), 1, 0);
+        assert_eq!(luck(&mut stations(vec![half(), PAUSE], vec![half()]), 1, 0), back);
+        let shared = luck(&mut stations(vec![Element::Shared(0)], vec![]), 0, 0);
+        assert_ne!(shared, alone);
+        let mut both = stations(vec![half(), PAUSE], vec![half(), Element::Shared(0)]);
+        assert_eq!(luck(&mut both, 1, 1), shared);
+    }
+
+    #[test]
+    fn a_second_path_does_not_change_the_luck_of_the_first() {
+        let mut scenario = world(vec![half()], vec![]);
+        let first = luck(&mut build(&scenario).unwrap(), 0, 0);
+        scenario.paths.push(scenario.paths[0].clone());
+        let mut both = build(&scenario).unwrap();
+        assert_eq!(luck(&mut both, 0, 0), first);
+        assert_ne!(luck(&mut both, 2, 0), first);
+    }
+
+    #[test]
+    fn own_stations_come_first_and_shared_ones_last() {
+        let shared = Element::Shared(0);
+        let forward = vec![PAUSE, shared.clone(), PAUSE];
+        let (stations, roads) = stations(forward, vec![shared, half()]);
+        assert_eq!(stations.len(), 4);
+        assert_eq!(roads[0].stations, [0, 3, 1]);
+        assert_eq!(roads[1].stations, [3, 2]);
+    }
+
+    #[test]
+    fn what_is_not_there_is_refused() {
+        let error = |scenario: &Scenario| build(scenario).map(|_| ()).unwrap_err();
+        let scenario = world(vec![Element::Shared(1)], vec![]);
+        assert_eq!(error(&scenario), SetupError::Path { path: 0 });
+        let mut scenario = world(vec![], vec![]);
+        scenario.shared[0].element = Element::Shared(0);
+        assert_eq!(error(&scenario), SetupError::Shared { shared: 0 });
+        let scenario = world(vec![PAUSE; 70_000], vec![]);
+        assert_eq!(error(&scenario), SetupError::Path { path: 0 });
+    }
 }

@@ -5,8 +5,11 @@
 
 use core::num::NonZeroU32;
 
+pub use net::choice::{GilbertElliott, Only, Rule};
 use net::link::Limit;
 use net::offload::{GroParams, LroParams};
+pub use net::outage::During;
+pub use net::reorder::reverse;
 use packet::IpVersion;
 use tcp::profile::Profile;
 use units::{Bytes, Duration, Rate};
@@ -24,6 +27,8 @@ pub struct Scenario {
     pub hosts: Vec<Host>,
     /// Pairs of one-way roads between two machines.
     pub paths: Vec<Path>,
+    /// Elements that several roads may lead through.
+    pub shared: Vec<Shared>,
     /// Connections.
     pub flows: Vec<Flow>,
     /// Capture points.
@@ -92,8 +97,17 @@ pub struct Path {
     pub reverse: Vec<Element>,
 }
 
+/// An element that several roads may lead through, such as the bottleneck of many hosts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shared {
+    /// Name in the scenario.
+    pub name: String,
+    /// What it is; not [`Element::Shared`] itself.
+    pub element: Element,
+}
+
 /// A station on a path; it does one thing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Element {
     /// A drop-tail queue in front of a line of the given rate.
     Link {
@@ -104,6 +118,88 @@ pub enum Element {
     },
     /// A fixed delay.
     Delay(Duration),
+    /// A delay drawn for each packet, uniformly from nothing to `most`; order is kept.
+    Jitter {
+        /// The longest delay.
+        most: Duration,
+    },
+    /// Packets are lost.
+    Loss {
+        /// Which.
+        rule: Rule,
+        /// Among which.
+        only: Only,
+    },
+    /// Packets are doubled.
+    Duplicate {
+        /// Which.
+        rule: Rule,
+        /// Among which.
+        only: Only,
+    },
+    /// Packets are damaged; the network card they reach drops them.
+    Corrupt {
+        /// Which.
+        rule: Rule,
+        /// Among which.
+        only: Only,
+    },
+    /// Groups of packets leave last first.
+    Reverse(reverse::Params),
+    /// Packets are overtaken by a number of others.
+    Displace {
+        /// Which.
+        rule: Rule,
+        /// By how many.
+        places: NonZeroU32,
+        /// A packet is held no longer than this, even if not so many come.
+        timeout: Duration,
+        /// Among which.
+        only: Only,
+    },
+    /// Packets come late; others overtake them.
+    Late {
+        /// Which.
+        rule: Rule,
+        /// By how much.
+        by: Duration,
+        /// Among which.
+        only: Only,
+    },
+    /// Bare ACKs are lost in favour of newer ones.
+    Thin {
+        /// One passes per so many newly acknowledged bytes of a connection,
+        bytes: Bytes,
+        /// or when it has been held for so long.
+        timeout: Duration,
+    },
+    /// Nothing passes for a while.
+    Outage {
+        /// Its first moment, from the beginning of the run.
+        from: Duration,
+        /// The first moment after it.
+        until: Duration,
+        /// What becomes of packets meanwhile.
+        during: During,
+    },
+    /// A token bucket; what exceeds it is lost.
+    Policer {
+        /// What flows into the bucket.
+        rate: Rate,
+        /// What it holds.
+        burst: Bytes,
+    },
+    /// A token bucket; what exceeds it waits.
+    Shaper {
+        /// What flows into the bucket.
+        rate: Rate,
+        /// What it holds.
+        burst: Bytes,
+        /// Room for what waits.
+        limit: Limit,
+    },
+    /// The station of [`Scenario::shared`] with this index.
+    Shared(usize),
 }
 
 /// A connection with its application.
@@ -127,7 +223,7 @@ pub struct Flow {
     pub nodelay: bool,
 }
 
-/// What the sending application does.
+/// What the applications of a flow do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum App {
     /// Writes as fast as the stack takes it, then closes.
@@ -143,6 +239,49 @@ pub enum App {
         every: Duration,
         /// Bytes in all; `None` writes until the run ends.
         bytes: Option<Bytes>,
+    },
+    /// Writes in bursts with pauses between them, then closes.
+    OnOff {
+        /// A burst; within it, it writes as fast as the stack takes it.
+        on: Burst,
+        /// From the end of a burst to the beginning of the next.
+        off: Pause,
+        /// Bytes in all; `None` writes until the run ends.
+        bytes: Option<Bytes>,
+    },
+    /// Sends requests one after another; the other side answers each. Then closes.
+    Requests {
+        /// Bytes of a request.
+        request: Bytes,
+        /// Bytes of its response.
+        response: Bytes,
+        /// From the last byte of a response to the next request.
+        think: Duration,
+        /// Requests in all; `None` goes on until the run ends.
+        count: Option<u64>,
+    },
+}
+
+/// How long a burst of an application lasts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Burst {
+    /// Until the stack has taken so many bytes.
+    Bytes(Bytes),
+    /// For so long, however much that is.
+    For(Duration),
+}
+
+/// How long an application rests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pause {
+    /// Always the same.
+    Fixed(Duration),
+    /// Drawn each time, every whole nanosecond from `least` to `most` equally likely.
+    Between {
+        /// The shortest.
+        least: Duration,
+        /// The longest.
+        most: Duration,
     },
 }
 
@@ -162,4 +301,40 @@ pub enum TapPlace {
     Stack,
     /// Between the offloads and the path: sees single packets.
     Wire,
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// Hosts `a` and `b` with a path between them and no flow.
+    pub(crate) fn two_hosts(
+        forward: Vec<Element>,
+        reverse: Vec<Element>,
+        shared: Vec<Shared>,
+    ) -> Scenario {
+        let host = |name: &str| {
+            let profile = Profile::named("freebsd-13.2")?;
+            Some(Host {
+                name: name.into(),
+                profile,
+                cc: cc::Algorithm::NewReno,
+                offload: Offload::default(),
+                delay: Duration::ZERO,
+                clock_phase: Duration::ZERO,
+                isn: None,
+                timestamp: None,
+            })
+        };
+        Scenario {
+            title: String::new(),
+            seed: 1,
+            duration: Duration::from_secs(3_600),
+            hosts: ["a", "b"].into_iter().filter_map(host).collect(),
+            paths: vec![Path { from: 0, to: 1, forward, reverse }],
+            shared,
+            flows: Vec::new(),
+            taps: Vec::new(),
+        }
+    }
 }

@@ -1,21 +1,21 @@
 //! The loop: take the next entry of the calendar, let it happen, note what follows.
 
 use cc::Algorithm;
-use machine::{Cx, Endpoint as _, Signal, Verdict};
+use machine::{Ack, Cx, Endpoint as _, PacketId, Signal, Verdict, View};
 use net::calendar::Calendar;
 use net::offload::split;
 use net::pool::Pool;
-use packet::{Dir, Segment};
+use packet::{Dir, Flags, Segment};
 use record::{Event, Movement, PacketNumber, StationId, Who};
 use tcp::{Config, Endpoint, Side};
 use units::{Bytes, Duration, FlowId, HostId, Instant, SeqNum, Stream};
 
-use crate::app::Writer;
+use crate::app::Application;
 use crate::card::Card;
 use crate::observer::Observer;
 use crate::outcome::{FlowOutcome, Outcome};
 use crate::road::{self, Road, Station};
-use crate::scenario::{App, Element, Flow, Host, Scenario, TapPlace};
+use crate::scenario::{App, Burst, Element, Flow, Host, Pause, Scenario, TapPlace};
 
 /// Why a scenario could not be set up. The text form refuses these with a better message.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,10 +25,16 @@ pub enum SetupError {
         /// Index of the flow.
         flow: usize,
     },
-    /// Path number `path` names a host that is not there.
+    /// Path number `path` names a host or a shared element that is not there, or one of its roads
+    /// has more than 65,534 elements.
     Path {
         /// Index of the path.
         path: usize,
+    },
+    /// Shared element number `shared` refers to another.
+    Shared {
+        /// Index of the shared element.
+        shared: usize,
     },
     /// Flow number `flow` would never let time pass: it writes without end over a path and hosts
     /// that delay nothing, or at intervals of no time.
@@ -67,12 +73,17 @@ struct Parcel {
     road: u32,
     /// Stations of that road it has come to, the present one included.
     hops: u16,
+    /// Its checksum is wrong.
+    damaged: bool,
 }
 
 /// One end of a flow.
 #[derive(Debug)]
 struct End {
     tcp: Endpoint,
+    app: Application,
+    /// Payload bytes that the application has read.
+    read: u64,
     host: u16,
     /// The road that its segments take, by number.
     road: u32,
@@ -86,9 +97,10 @@ struct End {
 #[derive(Debug)]
 struct Connection {
     ends: [End; 2],
-    writer: Writer,
+    /// The end that sends the bytes that count.
+    sender: usize,
     started: Instant,
-    read: u64,
+    /// When the last byte that counts was read.
     read_all_at: Option<Instant>,
 }
 
@@ -106,6 +118,8 @@ struct World<'a, O: Observer> {
     pool: Pool<Parcel>,
     /// Packets that have left their hosts, and copies.
     packets: u64,
+    /// Copies that have left the station where they were made, but gone no further yet.
+    copies: Vec<Parcel>,
     stations: Vec<Station>,
     /// Forward and reverse road of the first path, then of the second, and so on.
     roads: Vec<Road>,
@@ -141,15 +155,7 @@ pub fn run<O: Observer>(scenario: &Scenario, observer: &mut O) -> Result<Outcome
 impl<'a, O: Observer> World<'a, O> {
     fn new(scenario: &'a Scenario, observer: &'a mut O) -> Result<Self, SetupError> {
         let hosts = scenario.hosts.len();
-        let mut stations = Vec::new();
-        let mut roads = Vec::new();
-        for (index, path) in scenario.paths.iter().enumerate() {
-            if path.from >= hosts || path.to >= hosts {
-                return Err(SetupError::Path { path: index });
-            }
-            roads.push(road::build(&mut stations, &path.forward, path.to as u16));
-            roads.push(road::build(&mut stations, &path.reverse, path.from as u16));
-        }
+        let (stations, roads) = road::build(scenario)?;
         if let Some(tap) = scenario.taps.iter().position(|tap| tap.host >= hosts) {
             return Err(SetupError::Tap { tap });
         }
@@ -161,6 +167,7 @@ impl<'a, O: Observer> World<'a, O> {
             calendar: Calendar::new(),
             pool: Pool::new(),
             packets: 0,
+            copies: Vec::new(),
             stations,
             roads,
             cards: cards.collect(),
@@ -185,19 +192,26 @@ impl<'a, O: Observer> World<'a, O> {
 
     fn add_flow(&mut self, index: usize, flow: &Flow, out: u32, back: u32) {
         let started = Instant::ZERO + flow.start;
-        let end = |side: Side, host: usize, road: u32| End {
+        let end = |side: Side, host: usize, road: u32, app: Application| End {
             tcp: Endpoint::new(config(self.scenario, index, flow, side, host)),
+            app,
+            read: 0,
             host: host as u16,
             road,
             armed: None,
             app_at: None,
             closed: false,
         };
+        let draws = Stream::named(self.scenario.seed, &format!("flow {}", flow.name), "pause");
+        let client = Application::client(&flow.app, draws);
+        let server = Application::server(&flow.app);
         self.flows.push(Connection {
-            ends: [end(Side::Client, flow.from, out), end(Side::Server, flow.to, back)],
-            writer: Writer::new(&flow.app),
+            ends: [
+                end(Side::Client, flow.from, out, client),
+                end(Side::Server, flow.to, back, server),
+            ],
+            sender: if matches!(flow.app, App::Requests { .. }) { SERVER } else { CLIENT },
             started,
-            read: 0,
             read_all_at: None,
         });
         self.calendar.push(started, Wake::Start(index as u32));
@@ -252,7 +266,7 @@ impl<'a, O: Observer> World<'a, O> {
             len: packet.payload,
             size: packet.wire_len().get() as u32,
         });
-        self.advance(Parcel { segment: *packet, number, road, hops: 0 });
+        self.advance(Parcel { segment: *packet, number, road, hops: 0, damaged: false });
     }
 
     fn arm_station(&mut self, index: usize) {
@@ -264,42 +278,83 @@ impl<'a, O: Observer> World<'a, O> {
         }
     }
 
-    /// A packet comes to the next station or to the end of its road.
-    fn advance(&mut self, mut parcel: Parcel) {
-        let road = &self.roads[parcel.road as usize];
-        let next = road.stations.get(usize::from(parcel.hops)).copied();
-        let host = road.to;
-        match next {
-            Some(index) => {
-                parcel.hops += 1;
-                let size = parcel.segment.wire_len();
-                let id = self.pool.put(parcel);
-                let (station, packet) = (StationId(index), parcel.number);
-                match self.stations[index as usize].accept(self.now, id, size) {
-                    Verdict::Taken => {
-                        self.step(|| Movement::Entered { station, packet });
-                        self.arm_station(index as usize);
-                    }
-                    Verdict::Dropped => {
-                        self.pool.take(id);
-                        self.step(|| Movement::Dropped { station, packet });
-                        self.note_drop(&parcel);
-                    }
+    /// A packet goes on its way, and so does every copy made of it.
+    fn advance(&mut self, parcel: Parcel) {
+        self.carry(parcel);
+        while let Some(copy) = self.copies.pop() {
+            self.carry(copy);
+        }
+    }
+
+    /// A packet comes to the next station and passes those that let it, or comes to the end of
+    /// its road.
+    fn carry(&mut self, mut parcel: Parcel) {
+        loop {
+            let road = &self.roads[parcel.road as usize];
+            let Some(&index) = road.stations.get(usize::from(parcel.hops)) else {
+                return self.arrive(road.to, &parcel);
+            };
+            parcel.hops += 1;
+            let view = view(&parcel.segment);
+            let id = self.pool.put(parcel);
+            let (station, packet) = (StationId(index), parcel.number);
+            match self.stations[index as usize].accept(self.now, id, &view) {
+                Verdict::Taken => {
+                    self.step(|| Movement::Entered { station, packet });
+                    return self.arm_station(index as usize);
+                }
+                Verdict::Replaced(old) => {
+                    self.step(|| Movement::Entered { station, packet });
+                    self.lose(station, old);
+                    return self.arm_station(index as usize);
+                }
+                Verdict::Dropped => return self.lose(station, id),
+                Verdict::Passed => self.step(|| Movement::Entered { station, packet }),
+                Verdict::Damaged => {
+                    self.step(|| Movement::Entered { station, packet });
+                    self.step(|| Movement::Damaged { station, packet });
+                    parcel.damaged = true;
+                }
+                Verdict::Doubled => {
+                    let copy = PacketNumber(self.packets);
+                    self.packets += 1;
+                    self.step(|| Movement::Entered { station, packet });
+                    self.step(|| Movement::Copied { station, packet, copy });
+                    self.step(|| Movement::Entered { station, packet: copy });
+                    self.step(|| Movement::Left { station, packet: copy });
+                    self.copies.push(Parcel { number: copy, ..parcel });
                 }
             }
-            None => {
-                self.step(|| Movement::Arrived { host: HostId(host), packet: parcel.number });
-                self.look(usize::from(host), TapPlace::Wire, false, &parcel.segment);
-                let card = &mut self.cards[usize::from(host)];
-                if let Some(at) = card.arrive(self.now, &parcel.segment) {
-                    self.calendar.push(at, Wake::Card(host));
-                }
-            }
+            self.pool.take(id);
+            self.step(|| Movement::Left { station, packet });
+            // It may have released another.
+            self.arm_station(index as usize);
+        }
+    }
+
+    /// A station loses a packet, one that just came or one that it had.
+    fn lose(&mut self, station: StationId, id: PacketId) {
+        let parcel = self.pool.take(id);
+        self.step(|| Movement::Dropped { station, packet: parcel.number });
+        self.note_loss(&parcel);
+    }
+
+    /// A packet reaches the network card at the end of its road, which drops what is damaged
+    /// before any capture point sees it.
+    fn arrive(&mut self, host: u16, parcel: &Parcel) {
+        self.step(|| Movement::Arrived { host: HostId(host), packet: parcel.number });
+        if parcel.damaged {
+            return;
+        }
+        self.look(usize::from(host), TapPlace::Wire, false, &parcel.segment);
+        let card = &mut self.cards[usize::from(host)];
+        if let Some(at) = card.arrive(self.now, &parcel.segment) {
+            self.calendar.push(at, Wake::Card(host));
         }
     }
 
     /// Tells the flow's record that a packet to one of its ends was lost.
-    fn note_drop(&mut self, parcel: &Parcel) {
+    fn note_loss(&mut self, parcel: &Parcel) {
         let packet = &parcel.segment;
         let element = parcel.hops - 1;
         let host = self.roads[parcel.road as usize].to;
@@ -384,9 +439,7 @@ impl<'a, O: Observer> World<'a, O> {
             }
             Signal::Connected => {
                 let delay = self.host_of(flow, side).delay;
-                if side == CLIENT {
-                    self.flows[flow].writer.begin(self.now + delay);
-                }
+                self.flows[flow].ends[side].app.begin(self.now + delay);
                 self.call_app(flow, side, self.now + delay);
             }
             Signal::Writable | Signal::Readable => {
@@ -411,51 +464,36 @@ impl<'a, O: Observer> World<'a, O> {
     fn run_app(&mut self, flow: usize, side: usize) {
         let end = &mut self.flows[flow].ends[side];
         end.app_at = end.app_at.filter(|&at| at > self.now);
-        if side == CLIENT {
-            self.run_writer(flow);
-        } else {
-            self.run_reader(flow);
-        }
-    }
-
-    fn run_writer(&mut self, flow: usize) {
         loop {
-            let connection = &mut self.flows[flow];
-            let end = &mut connection.ends[CLIENT];
+            let end = &mut self.flows[flow].ends[side];
             let who = Who { host: HostId(end.host), flow: FlowId(flow as u32) };
             let mut cx = Cx { now: self.now, who, rec: &mut *self.observer };
-            // The peer's FIN is all that comes this way.
-            end.tcp.read(&mut cx);
-            let offered = connection.writer.offer(self.now);
+            let read = end.tcp.read(&mut cx);
+            end.read += read;
+            end.app.read(self.now, read);
+            let offered = end.app.offer(self.now);
             let taken = if offered == 0 { 0 } else { end.tcp.write(&mut cx, offered) };
             if taken == 0 {
                 break;
             }
-            connection.writer.taken(taken);
+            end.app.taken(self.now, taken);
             // Every write calls the stack's output routine, which may make more room.
-            self.drain(flow, CLIENT);
+            self.drain(flow, side);
         }
         let connection = &mut self.flows[flow];
-        if connection.writer.done() {
-            connection.ends[CLIENT].tcp.close();
-        }
-        if let Some(at) = connection.writer.next_write().filter(|&at| at > self.now) {
-            self.call_app(flow, CLIENT, at);
-        }
-        self.serve(flow, CLIENT);
-    }
-
-    fn run_reader(&mut self, flow: usize) {
-        let connection = &mut self.flows[flow];
-        let end = &mut connection.ends[SERVER];
-        let who = Who { host: HostId(end.host), flow: FlowId(flow as u32) };
-        let mut cx = Cx { now: self.now, who, rec: &mut *self.observer };
-        connection.read += end.tcp.read(&mut cx);
-        if end.tcp.at_end() {
-            connection.read_all_at.get_or_insert(self.now);
+        let end = &mut connection.ends[side];
+        let at_end = end.tcp.at_end();
+        if end.app.done(at_end) {
             end.tcp.close();
+            // Bytes that count have come to their end where their reader has.
+            if side != connection.sender {
+                connection.read_all_at.get_or_insert(self.now);
+            }
         }
-        self.serve(flow, SERVER);
+        if let Some(at) = end.app.next_write(self.now).filter(|&at| at > self.now) {
+            self.call_app(flow, side, at);
+        }
+        self.serve(flow, side);
     }
 
     fn run_timer(&mut self, flow: usize, side: usize) {
@@ -486,13 +524,15 @@ impl<'a, O: Observer> World<'a, O> {
             .zip(&self.scenario.flows)
             .map(|(connection, flow)| self.flow_outcome(connection, flow))
             .collect();
-        let packets = |c: &Connection| c.ends[CLIENT].tcp.totals().data_packets;
-        Outcome { segments: self.flows.iter().map(packets).sum(), flows, ended: self.now }
+        let packets = |end: &End| end.tcp.totals().data_packets;
+        let segments = self.flows.iter().flat_map(|flow| &flow.ends).map(packets).sum();
+        Outcome { segments, flows, ended: self.now }
     }
 
     fn flow_outcome(&self, connection: &Connection, flow: &Flow) -> FlowOutcome {
-        let host = &self.scenario.hosts[flow.from];
-        let sender = &connection.ends[CLIENT].tcp;
+        let [sending, reading] = [connection.sender, 1 - connection.sender];
+        let host = &self.scenario.hosts[usize::from(connection.ends[sending].host)];
+        let sender = &connection.ends[sending].tcp;
         let totals = sender.totals();
         FlowOutcome {
             name: flow.name.clone(),
@@ -501,7 +541,7 @@ impl<'a, O: Observer> World<'a, O> {
                 Algorithm::NewReno => "newreno",
                 Algorithm::Reno => "reno",
             },
-            bytes: Bytes(connection.read),
+            bytes: Bytes(connection.ends[reading].read),
             finished: connection.read_all_at.is_some(),
             duration: connection.read_all_at.unwrap_or(self.now).since(connection.started),
             retransmitted_segments: totals.retransmitted_packets,
@@ -511,6 +551,7 @@ impl<'a, O: Observer> World<'a, O> {
             max_cwnd: totals.max_cwnd,
             mss: sender.sender_state().mss,
             min_rtt: totals.min_rtt,
+            latency: connection.ends[CLIENT].app.latency(),
         }
     }
 }
@@ -518,13 +559,45 @@ impl<'a, O: Observer> World<'a, O> {
 /// Could a flow go on for ever in one instant?
 fn stands_still(scenario: &Scenario, flow: &Flow) -> bool {
     let Some(path) = scenario.paths.get(flow.path) else { return false };
-    let no_time = |element: &Element| *element == Element::Delay(Duration::ZERO);
-    let idle_path = path.forward.iter().chain(&path.reverse).all(no_time);
-    let idle_hosts = [flow.from, flow.to].iter().all(|&host| scenario.hosts[host].delay.is_zero());
+    let takes_time = |element: &Element| match element {
+        Element::Link { .. } => true,
+        Element::Delay(span) => !span.is_zero(),
+        _ => false,
+    };
+    let shared = |element: &&Element| match **element {
+        Element::Shared(index) => scenario.shared.get(index).map(|shared| &shared.element),
+        _ => None,
+    };
+    let elements = || path.forward.iter().chain(&path.reverse);
+    let idle = elements().all(|element| !takes_time(shared(&element).unwrap_or(element)))
+        && [flow.from, flow.to].iter().all(|&host| scenario.hosts[host].delay.is_zero());
     match flow.app {
-        App::Bulk { bytes: None } => idle_path && idle_hosts,
+        App::Bulk { bytes: None } => idle,
         App::Paced { every, bytes, .. } => every.is_zero() && bytes.is_none(),
+        App::OnOff { on, off, bytes } => {
+            let no_pause = matches!(off, Pause::Fixed(Duration::ZERO));
+            let no_burst = on == Burst::For(Duration::ZERO);
+            bytes.is_none() && (idle || (no_burst && no_pause))
+        }
+        App::Requests { count, .. } => idle && count.is_none(),
         App::Bulk { .. } => false,
+    }
+}
+
+/// What elements may know of a packet.
+#[inline]
+fn view(packet: &Segment) -> View {
+    let bare = packet.flags == Flags::ACK && packet.payload == 0 && packet.sack_blocks().is_empty();
+    View {
+        size: packet.wire_len(),
+        payload: packet.payload,
+        flow: packet.flow,
+        back: packet.dir == Dir::Reverse,
+        ack: match packet.flags.has(Flags::ACK) {
+            true if bare => Ack::Bare(packet.ack),
+            true => Ack::Along(packet.ack),
+            false => Ack::None,
+        },
     }
 }
 

@@ -156,6 +156,7 @@ prop_compose! {
             // Timeouts that back off may make a transfer last for days; waiting costs nothing here.
             duration: Duration::from_secs(10_000_000),
             paths: vec![path(0), path(2)],
+            shared: Vec::new(),
             flows,
             taps: all_taps(hosts.len()),
             hosts,

@@ -326,7 +326,8 @@ impl Endpoint {
         if maxseg >= self.link.maxseg || !self.synchronised() {
             return;
         }
-        self.link.mss -= self.link.maxseg - maxseg;
+        let options = if self.link.timestamps { 12 } else { 0 };
+        self.link.mss = self.link.mss.min(maxseg - options);
         self.link.maxseg = maxseg;
         self.cc.on_mss(self.link.mss, self.link.maxseg);
         self.snd.sent.set_mss(self.link.mss);

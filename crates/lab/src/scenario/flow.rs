@@ -1,16 +1,16 @@
-//! `[[flow]]`: a connection with the application that writes.
+//! `[[flow]]`: a connection with its applications.
 
 use packet::IpVersion;
 use serde_json::{Value as Json, json};
 use sim::scenario::App;
-use units::{Bytes, Duration};
+use units::Duration;
 
+use super::apps::{self, ON_OFF_SECTION, PACED_SECTION, REQUESTS_SECTION, Volume};
 use super::hosts::Hosts;
 use super::keys::{Fields, Key, Kind, Located, Reader, Section, Shape};
-use super::kinds::{Size, Span, Sub, Switch, Words, quantity, wrong_kind};
+use super::kinds::{Span, Sub, Switch, Words, wrong_kind};
 use super::source::Place;
 use super::tree::{Node, Value};
-use crate::units_text::{MAX_SIZE, pattern, size};
 
 static NAME: Key<Words> = Key::required("name", Words, "name of the flow in all results");
 static FROM: Key<Words> = Key::required("from", Words, "host that connects and writes");
@@ -25,6 +25,24 @@ static BULK: Key<Volume> =
     Key::optional("bulk", Volume, "", "write this much as fast as the stack takes it, then close");
 static PACED: Key<Sub> =
     Key::optional("paced", Sub(&PACED_SECTION), "", "write a chunk at fixed intervals, then close");
+static ON_OFF: Key<Sub> = Key::optional(
+    "on_off",
+    Sub(&ON_OFF_SECTION),
+    "",
+    "write in bursts with pauses between them, then close",
+);
+static REQUESTS: Key<Sub> = Key::optional(
+    "requests",
+    Sub(&REQUESTS_SECTION),
+    "",
+    "send requests one after another, each of which `to` answers, then close",
+);
+static PATH: Key<Words> = Key::optional(
+    "path",
+    Words,
+    "the path between the two hosts",
+    "name of the path, where there are several",
+);
 static IP: Key<Version> = Key::optional("ip", Version, "4", "version of the internet protocol");
 static NODELAY: Key<Switch> = Key::optional(
     "nodelay",
@@ -36,63 +54,21 @@ static NODELAY: Key<Switch> = Key::optional(
 /// A connection.
 pub(super) static SECTION: Section = Section {
     what: "a flow",
-    keys: &[&NAME, &FROM, &TO, &START, &BULK, &PACED, &IP, &NODELAY],
-    one_of: &["bulk", "paced"],
+    keys: &[&NAME, &FROM, &TO, &PATH, &START, &BULK, &PACED, &ON_OFF, &REQUESTS, &IP, &NODELAY],
+    one_of: &["bulk", "paced", "on_off", "requests"],
     elsewhere: |key| match key {
         "cc" | "profile" | "knobs" | "mtu" | "lro" | "gro" | "tso" => {
             Some("this belongs to a host: [host.NAME]")
         }
         "bytes" | "size" => Some("write bulk = \"1MB\""),
+        "request" | "response" | "think" | "count" => {
+            Some("write requests = { request = \"200B\", response = \"64KiB\" }")
+        }
+        "on" | "off" => Some("write on_off = { on = \"100kB\", off = \"1s\" }"),
         "duration" | "stop" => Some("the run's duration stands at the top of the file"),
         _ => None,
     },
 };
-
-static CHUNK: Key<Size> =
-    Key::required("chunk", Size { least: Bytes(1), most: MAX_SIZE }, "bytes of one write");
-static EVERY: Key<Span> = Key::required(
-    "every",
-    Span { least: Duration::from_micros(1), usual: "ms" },
-    "from one write to the next",
-);
-static BYTES: Key<Volume> = Key::optional("bytes", Volume, "unlimited", "bytes in all");
-
-/// Writes at fixed intervals.
-pub(super) static PACED_SECTION: Section = Section {
-    what: "`paced`",
-    keys: &[&CHUNK, &EVERY, &BYTES],
-    one_of: &[],
-    elsewhere: Section::NOT_ELSEWHERE,
-};
-
-/// How much is written: a size, or `"unlimited"`.
-struct Volume;
-
-const UNLIMITED: &str = "unlimited";
-
-impl Shape for Volume {
-    fn schema(&self) -> Json {
-        json!({ "anyOf": [
-            { "const": UNLIMITED },
-            { "type": "string", "pattern": pattern::SIZE },
-        ] })
-    }
-
-    fn takes(&self) -> String {
-        "size or `\"unlimited\"`".into()
-    }
-}
-
-impl Kind for Volume {
-    type Value = Option<Bytes>;
-
-    fn read(&self, key: &str, node: &Node, reader: &mut Reader) -> Option<Option<Bytes>> {
-        if node.value == Value::Text(UNLIMITED.to_owned()) {
-            return Some(None);
-        }
-        quantity(key, node, |text| size(text).map(Some), "B", reader)
-    }
-}
 
 /// Version of the internet protocol: 4 or 6.
 struct Version;
@@ -124,6 +100,8 @@ pub(super) struct FlowRead {
     pub(super) name: Option<Located<String>>,
     /// Hosts that write and read.
     pub(super) ends: Option<(usize, usize)>,
+    /// Name of the path.
+    pub(super) path: Option<Located<String>>,
     pub(super) start: Option<Located<Duration>>,
     pub(super) app: Option<App>,
     pub(super) ip: IpVersion,
@@ -141,16 +119,25 @@ pub(super) fn read(node: &Node, hosts: &Hosts, reader: &mut Reader) -> Option<Fl
     let ends = hosts.pair(&fields, &FROM, &TO, reader);
     let start = fields.get(&START, reader);
     let bulk = fields.get(&BULK, reader).map(|volume| App::Bulk { bytes: volume.value });
-    let paced = fields.node(&PACED).and_then(|node| paced(node, reader));
-    let app = bulk.or(paced);
+    let paced = fields.node(&PACED).and_then(|node| apps::paced(node, reader));
+    let on_off = fields.node(&ON_OFF).and_then(|node| apps::on_off(node, reader));
+    let requests = fields.node(&REQUESTS).and_then(|node| apps::requests(node, reader));
+    let app = bulk.or(paced).or(on_off).or(requests);
     let writes = fields.node(&BULK).or(fields.node(&PACED));
+    let writes = writes.or(fields.node(&ON_OFF)).or(fields.node(&REQUESTS));
     let endless = match app {
-        Some(App::Bulk { bytes: None } | App::Paced { bytes: None, .. }) => writes,
+        Some(
+            App::Bulk { bytes: None }
+            | App::Paced { bytes: None, .. }
+            | App::OnOff { bytes: None, .. }
+            | App::Requests { count: None, .. },
+        ) => writes,
         _ => None,
     };
     Some(FlowRead {
         name,
         ends,
+        path: fields.get(&PATH, reader),
         start,
         app,
         ip: fields.get(&IP, reader).map_or(IpVersion::V4, |ip| ip.value),
@@ -158,15 +145,4 @@ pub(super) fn read(node: &Node, hosts: &Hosts, reader: &mut Reader) -> Option<Fl
         endless: endless.map(|node| node.place),
         place: fields.place,
     })
-}
-
-fn paced(node: &Node, reader: &mut Reader) -> Option<App> {
-    let fields = Fields::open(&PACED_SECTION, node, reader)?;
-    let chunk = fields.get(&CHUNK, reader);
-    let every = fields.get(&EVERY, reader);
-    let bytes = match fields.has(&BYTES) {
-        true => fields.get(&BYTES, reader)?.value,
-        false => None,
-    };
-    Some(App::Paced { chunk: chunk?.value, every: every?.value, bytes })
 }

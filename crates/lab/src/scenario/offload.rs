@@ -145,11 +145,8 @@ fn foreign(node: &Node, family: Family, profile: Option<&Profile>, reader: &mut 
     // The textbook has no card of its own and takes either.
     let fits = |profile: &Profile| profile.family == family || profile.family == Family::Rfc;
     let Some(profile) = profile.filter(|profile| !fits(profile)) else { return };
-    let (this, system, other) = if family == Family::FreeBsd {
-        ("lro", "FreeBSD", "gro")
-    } else {
-        ("gro", "Linux", "lro")
-    };
+    let (this, system, other) =
+        if family == Family::FreeBsd { ("lro", "FreeBSD", "gro") } else { ("gro", "Linux", "lro") };
     let message = format!("`{this}` is {system}'s; {} has `{other}`", profile.name);
     reader.report(Fault::new(node.place, message).hint(format!("write {other} = true")));
 }

@@ -7,7 +7,7 @@ use tcp::profile::{Family, NAMES, Profile};
 
 use super::keys::Section;
 use super::knobs::in_words;
-use super::{flow, host, offload, path, tap, world};
+use super::{apps, chance, element, flow, host, offload, path, reorder, tap, world};
 
 /// Every key of a scenario file, table by table, and every knob, system by system, in Markdown.
 pub fn reference() -> String {
@@ -18,10 +18,21 @@ pub fn reference() -> String {
         ("`lro` as a table", &offload::LRO),
         ("`gro` as a table", &offload::GRO),
         ("`[[path]]`", &path::SECTION),
-        ("Elements of a path", &path::ELEMENT),
-        ("`link`", &path::LINK_SECTION),
+        ("Elements of a path", &element::ELEMENT),
+        ("`[shared.NAME]`", &element::SHARED_ELEMENT),
+        ("`link`", &element::LINK_SECTION),
+        ("`loss`, `duplicate` and `corrupt` as a table", &chance::RULE_SECTION),
+        ("`gilbert_elliott`", &chance::GILBERT_ELLIOTT_SECTION),
+        ("`reorder`", &reorder::SECTION),
+        ("`thin`", &element::THIN_SECTION),
+        ("`outage`", &element::OUTAGE_SECTION),
+        ("`policer`", &element::POLICER_SECTION),
+        ("`shaper`", &element::SHAPER_SECTION),
         ("`[[flow]]`", &flow::SECTION),
-        ("`paced`", &flow::PACED_SECTION),
+        ("`paced`", &apps::PACED_SECTION),
+        ("`on_off`", &apps::ON_OFF_SECTION),
+        ("`off` as a table", &apps::PAUSE_SECTION),
+        ("`requests`", &apps::REQUESTS_SECTION),
         ("`[[tap]]`", &tap::SECTION),
     ];
     for (heading, section) in sections {
@@ -38,7 +49,8 @@ fn keys(text: &mut String, heading: &str, section: &Section) {
     let _ = write!(text, "### {heading}\n\n");
     if !section.one_of.is_empty() {
         let names: Vec<String> = section.one_of.iter().map(|name| format!("`{name}`")).collect();
-        let _ = write!(text, "Exactly one of {}.\n\n", names.join(" and "));
+        let (last, rest) = names.split_last().map_or(("", &[][..]), |(l, rest)| (l, rest));
+        let _ = write!(text, "Exactly one of {} and {last}.\n\n", rest.join(", "));
     }
     let _ = write!(text, "| key | takes | without it | meaning |\n|---|---|---|---|\n");
     for key in section.keys {

@@ -1,6 +1,7 @@
 //! Tests of the whole way from text to scenario.
 
 mod agreement;
+mod elements;
 mod errors;
 mod mutations;
 mod overrides;

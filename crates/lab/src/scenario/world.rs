@@ -1,17 +1,18 @@
 //! The whole file: its tables read and joined into a [`Scenario`].
 
 use packet::IpVersion;
-use sim::scenario::{Flow, Host, Path, Scenario};
-use units::Duration;
+use sim::scenario::{Element, Flow, Host, Path, Scenario};
+use units::{Bytes, Duration};
 
 use super::flow::{self, FlowRead};
 use super::hosts::Hosts;
 use super::keys::{Fields, Key, Located, Reader, Section};
 use super::kinds::{Named, Span, Tables, Whole, Words};
 use super::path::{self, PathRead};
+use super::shared::SharedElements;
 use super::source::{Fault, Place, Sources};
 use super::tree::Node;
-use super::{host, tap};
+use super::{element, host, routes, tap};
 use crate::units_text::MAX_DURATION;
 
 static TITLE: Key<Words> = Key::optional("title", Words, "none", "what it shows, for people");
@@ -28,6 +29,12 @@ static DURATION: Key<Span> = Key::optional(
     "virtual time after which the run ends, finished or not",
 );
 static HOST: Key<Named> = Key::required("host", Named(&host::SECTION), "machines: [host.NAME]");
+static SHARED: Key<Named> = Key::optional(
+    "shared",
+    Named(&element::SHARED_ELEMENT),
+    "none",
+    "elements that several roads may lead through: [shared.NAME]",
+);
 static PATH: Key<Tables> =
     Key::required("path", Tables(&path::SECTION), "roads between hosts: [[path]]");
 static FLOW: Key<Tables> = Key::required("flow", Tables(&flow::SECTION), "connections: [[flow]]");
@@ -40,11 +47,14 @@ const MAX_HOSTS: usize = 65_535;
 /// A scenario file.
 pub(super) static SECTION: Section = Section {
     what: "a scenario",
-    keys: &[&TITLE, &SEED, &DURATION, &HOST, &PATH, &FLOW, &TAP],
+    keys: &[&TITLE, &SEED, &DURATION, &HOST, &SHARED, &PATH, &FLOW, &TAP],
     one_of: &[],
     elsewhere: |key| match key {
         "name" | "description" => Some("the name of a scenario is called `title`"),
         "hosts" => Some("hosts are tables: [host.NAME]"),
+        "link" | "links" => {
+            Some("an element of several roads is a table: [shared.NAME] link = { ... }")
+        }
         "paths" => Some("every path is a table of its own: [[path]]"),
         "flows" => Some("every flow is a table of its own: [[flow]]"),
         "taps" => Some("every capture point is a table of its own: [[tap]]"),
@@ -62,18 +72,13 @@ pub(super) fn read(root: &Node, sources: &Sources<'_>, reader: &mut Reader) -> O
     let seed = fields.get(&SEED, reader);
     let duration = fields.get(&DURATION, reader);
     let (hosts, names) = hosts(&fields, reader);
+    let shared = fields.node(&SHARED).and_then(|node| reader.table(node, "`shared`"));
+    let shared = SharedElements::read(shared.unwrap_or(&[]), reader);
     let path_nodes = tables(&fields, &PATH, reader);
     let mut paths: Vec<PathRead> = Vec::new();
     for node in path_nodes {
-        let read = path::read(node, &names, reader);
-        if let Some((from, to)) = read.ends
-            && find(&paths, (from, to)).is_some()
-        {
-            let (from, to) = (names.name(from), names.name(to));
-            let message = format!("a second path between {from:?} and {to:?}");
-            let hint = "one path serves both directions and all flows between the two".to_owned();
-            reader.report(Fault::new(node.place, message).hint(hint));
-        }
+        let read = path::read(node, &names, &shared, reader);
+        routes::check_second(&read, &paths, node, &names, reader);
         paths.push(read);
     }
     let flow_nodes = tables(&fields, &FLOW, reader);
@@ -89,17 +94,24 @@ pub(super) fn read(root: &Node, sources: &Sources<'_>, reader: &mut Reader) -> O
         duration: duration.map_or(MAX_DURATION, |span| span.value),
         hosts,
         paths: paths.into_iter().filter_map(|read| read.path).collect::<Vec<Path>>(),
+        shared: shared.all(),
         flows,
         taps,
     };
     if reader.faults.is_empty() {
-        check_sizes(&scenario, root, flow_nodes, reader);
+        check_sizes(&scenario, root, path_nodes, flow_nodes, reader);
     }
     reader.faults.is_empty().then_some(scenario)
 }
 
 /// What only the whole shows to be too large or too small.
-fn check_sizes(scenario: &Scenario, root: &Node, flows: &[Node], reader: &mut Reader) {
+fn check_sizes(
+    scenario: &Scenario,
+    root: &Node,
+    paths: &[Node],
+    flows: &[Node],
+    reader: &mut Reader,
+) {
     if scenario.hosts.len() > MAX_HOSTS {
         reader.report(Fault::new(root.place, format!("more than {MAX_HOSTS} hosts")));
     }
@@ -110,6 +122,25 @@ fn check_sizes(scenario: &Scenario, root: &Node, flows: &[Node], reader: &mut Re
         );
         if let Some(host) = small {
             let message = format!("IPv6 needs an MTU of at least 1280 B, {:?} has less", host.name);
+            reader.report(Fault::new(node.place, message));
+        }
+    }
+    for (path, node) in scenario.paths.iter().zip(paths) {
+        let mtu = |host: usize| scenario.hosts[host].profile.mtu;
+        let largest = Bytes(u64::from(mtu(path.from).max(mtu(path.to))));
+        let burst = |element: &Element| match element {
+            Element::Policer { burst, .. } | Element::Shaper { burst, .. } => Some(*burst),
+            _ => None,
+        };
+        let through = |element| match element {
+            &Element::Shared(index) => burst(&scenario.shared[index].element),
+            element => burst(element),
+        };
+        let smallest = path.forward.iter().chain(&path.reverse).filter_map(through).min();
+        if let Some(burst) = smallest.filter(|burst| *burst < largest) {
+            let message = format!(
+                "a bucket of {burst} on this path never lets a packet of {largest} pass, the MTU"
+            );
             reader.report(Fault::new(node.place, message));
         }
     }
@@ -132,11 +163,6 @@ fn tables<'n>(fields: &Fields<'n>, key: &Key<Tables>, reader: &mut Reader) -> &'
         reader.report(Fault::new(node.place, format!("`{}` is empty", key.name)));
     }
     nodes.unwrap_or(&[])
-}
-
-/// The path between two hosts, in whichever direction it was written.
-fn find(paths: &[PathRead], (from, to): (usize, usize)) -> Option<usize> {
-    paths.iter().position(|path| path.ends == Some((from, to)) || path.ends == Some((to, from)))
 }
 
 /// What is wrong among the flows, taken together.
@@ -176,17 +202,9 @@ fn check_flows(
 
 /// Finds the path of each flow.
 fn join(flows: &[FlowRead], paths: &[PathRead], hosts: &Hosts, reader: &mut Reader) -> Vec<Flow> {
-    // A path with a wrong end may be the one that seems to be missing.
-    let all_known = paths.iter().all(|path| path.ends.is_some());
     let joined = flows.iter().filter_map(|flow| {
         let (from, to) = flow.ends?;
-        let path = find(paths, (from, to));
-        if path.is_none() && all_known && !paths.is_empty() {
-            let message =
-                format!("there is no path between {:?} and {:?}", hosts.name(from), hosts.name(to));
-            let hint = "add a [[path]] with these two as `from` and `to`".to_owned();
-            reader.report(Fault::new(flow.place, message).hint(hint));
-        }
+        let path = routes::find(flow, (from, to), paths, hosts, reader);
         Some(Flow {
             name: flow.name.as_ref()?.value.clone(),
             path: path?,

@@ -102,6 +102,7 @@ fn common_total(flow: &sim::scenario::Flow) -> u64 {
         sim::scenario::App::Bulk { bytes } | sim::scenario::App::Paced { bytes, .. } => {
             bytes.expect("flows of these tests end").get()
         }
+        _ => panic!("flows of these tests write one way and without pauses by chance"),
     }
 }
 

@@ -109,6 +109,7 @@ impl Road {
                     }
                 }
                 Element::Delay(span) => road.delays += span.as_nanos(),
+                _ => panic!("this model knows links and delays"),
             }
         }
         road

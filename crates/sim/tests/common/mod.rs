@@ -75,6 +75,7 @@ pub(crate) fn pair(
         duration: Duration::from_secs(3_600),
         hosts: hosts.into(),
         paths: vec![Path { from: 0, to: 1, forward, reverse }],
+        shared: Vec::new(),
         flows: vec![flow],
         taps: Vec::new(),
     }

@@ -9,17 +9,17 @@ use super::super::{reference, schema};
 use super::*;
 use crate::units_text::{Misread, duration, pattern, rate, room, share, size};
 
-fn schema_json() -> Json {
+pub(super) fn schema_json() -> Json {
     serde_json::from_str(&schema()).unwrap()
 }
 
-fn as_json(text: &str) -> Json {
+pub(super) fn as_json(text: &str) -> Json {
     let value: toml::Value = toml::from_str(text).unwrap();
     serde_json::to_value(value).unwrap()
 }
 
 /// Does `value` satisfy `schema`? Knows the words of JSON schema that ours uses, and no others.
-fn valid(schema: &Json, value: &Json) -> bool {
+pub(super) fn valid(schema: &Json, value: &Json) -> bool {
     let Some(rules) = schema.as_object() else { panic!("{schema}") };
     rules.iter().all(|(word, rule)| match word.as_str() {
         "$schema" | "title" | "description" => true,

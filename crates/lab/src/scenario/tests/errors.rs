@@ -91,7 +91,7 @@ fn offloads_are_those_of_the_system_and_of_hosts() {
 
 #[test]
 fn elements_do_one_thing() {
-    one_mistake("{ delay = \"5ms\" }", "{}", "an element needs `link` or `delay`");
+    one_mistake("{ delay = \"5ms\" }", "{}", "an element needs `link`, `delay`, `jitter`,");
     one_mistake("{ delay = \"5ms\" }", "5", "an element is a table");
     let both = "{ delay = \"5ms\", link = { rate = \"1Mbit/s\", buffer = \"1p\" } }";
     one_mistake("{ delay = \"5ms\" }", both, "an element has either `link` or `delay`, not both");
@@ -158,7 +158,7 @@ fn runs_end() {
         "bulk = \"1MB\", paced = { chunk = \"1B\", every = \"1s\" }",
         "either `bulk` or `paced`",
     );
-    one_mistake(", bulk = \"1MB\"", "", "a flow needs `bulk` or `paced`");
+    one_mistake(", bulk = \"1MB\"", "", "a flow needs `bulk`, `paced`, `on_off` or `requests`");
     let text =
         format!("duration = \"1s\"\n{}", SMALL.replace("\"1MB\"", "\"1MB\", start = \"1s\""));
     assert!(mistakes(&text, &[])[0].contains("starts when the run is over"));

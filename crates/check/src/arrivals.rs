@@ -1,0 +1,67 @@
+//! The part of a stream that has arrived.
+
+use std::collections::BTreeMap;
+
+/// Ranges of a stream; what has no gap before it is only a number.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Arrivals {
+    /// Everything before this place is there.
+    upto: u64,
+    /// Further ranges, from their left to their right end, none touching another.
+    beyond: BTreeMap<u64, u64>,
+}
+
+impl Arrivals {
+    /// All before this place has arrived.
+    pub(crate) const fn upto(&self) -> u64 {
+        self.upto
+    }
+
+    /// Bytes `[left, right)` arrive, perhaps not for the first time.
+    pub(crate) fn insert(&mut self, mut left: u64, mut right: u64) {
+        if right <= self.upto {
+            return;
+        }
+        if left > self.upto {
+            while let Some((&l, &r)) =
+                self.beyond.range(..=right).next_back().filter(|&(_, &r)| r >= left)
+            {
+                self.beyond.remove(&l);
+                left = left.min(l);
+                right = right.max(r);
+            }
+            self.beyond.insert(left, right);
+            return;
+        }
+        self.upto = right;
+        while let Some(first) = self.beyond.first_entry().filter(|first| *first.key() <= self.upto)
+        {
+            self.upto = self.upto.max(first.remove());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gaps_are_filled_in_any_order() {
+        let mut arrivals = Arrivals::default();
+        let steps = [
+            ((10, 20), 0),
+            ((30, 40), 0),
+            ((18, 32), 0),
+            ((0, 5), 5),
+            ((0, 5), 5),
+            ((5, 10), 40),
+            ((12, 14), 40),
+            ((40, 41), 41),
+        ];
+        for ((left, right), upto) in steps {
+            arrivals.insert(left, right);
+            assert_eq!(arrivals.upto(), upto, "after {left}..{right}");
+        }
+        assert!(arrivals.beyond.is_empty());
+    }
+}

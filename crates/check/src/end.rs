@@ -1,0 +1,303 @@
+//! One end of a connection: what its stack and its application say, held against each other and
+//! against the packets that left and came.
+//!
+//! Places count from 0 at the first payload byte; the FIN is one byte behind the last.
+
+use record::{Cause, Event, PacketNumber, Purpose, SenderState, SentKind, Who};
+use units::{Bytes, Instant, Offset, SeqNum};
+
+use crate::arrivals::Arrivals;
+use crate::summary::EndSummary;
+use crate::traffic::Freight;
+use crate::violation::{Breach, Log, Subject};
+
+#[derive(Debug, Clone)]
+pub(crate) struct End {
+    pub(crate) who: Who,
+    /// It sends the first SYN.
+    opens: bool,
+    ip_header: Bytes,
+    mtu: Bytes,
+    isn: Option<SeqNum>,
+    pub(crate) connected: bool,
+    burst: Option<Burst>,
+    pub(crate) sender: Sender,
+    receiver: Receiver,
+}
+
+/// What its stack has sent.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Sender {
+    pub(crate) written: u64,
+    /// End of the payload ever sent, and whether the FIN followed.
+    pub(crate) max: u64,
+    pub(crate) fin: bool,
+    pub(crate) una: u64,
+    /// Congestion window as last told.
+    pub(crate) cwnd: Option<u32>,
+    /// All before these places was under way when the retransmission timer fired, and when a
+    /// duplicate acknowledgment came.
+    pub(crate) timed_out: u64,
+    pub(crate) in_doubt: u64,
+    /// The same for the moment when segments became smaller, and for bytes sent as probes.
+    pub(crate) too_large: u64,
+    pub(crate) probed: u64,
+    pub(crate) probe_due: bool,
+    pub(crate) sent_again: u64,
+}
+
+/// What has reached it.
+#[derive(Debug, Clone, Default)]
+struct Receiver {
+    arrivals: Arrivals,
+    /// Place of the peer's FIN, once it may have come.
+    fin: Option<u64>,
+    read: u64,
+    /// What the peer had, as far as any packet that came can tell; `None` before the first.
+    told: Option<u64>,
+    packets: u64,
+    bytes: u64,
+    merged_packets: u64,
+    merged_bytes: u64,
+}
+
+/// What the stack says it sent.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sent {
+    pub(crate) at: u64,
+    pub(crate) len: u64,
+    pub(crate) kind: SentKind,
+}
+
+/// What left the stack and has not left the card.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Burst {
+    pub(crate) at: u64,
+    pub(crate) len: u64,
+    /// Sequence number less the initial one: the SYN is at 0, the first byte at 1. `None` if it
+    /// may have any.
+    pub(crate) place: Option<Offset>,
+    pub(crate) sent_at: Instant,
+    pub(crate) bare: bool,
+    /// It may carry the FIN.
+    pub(crate) fin: bool,
+}
+
+/// A packet that leaves the card.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Departure {
+    pub(crate) packet: PacketNumber,
+    pub(crate) seq: SeqNum,
+    pub(crate) len: u32,
+    pub(crate) size: u32,
+}
+
+impl End {
+    pub(crate) fn new(who: Who, opens: bool, ip_header: Bytes, mtu: Bytes) -> Self {
+        Self {
+            who,
+            opens,
+            ip_header,
+            mtu,
+            isn: None,
+            connected: false,
+            burst: None,
+            sender: Sender::default(),
+            receiver: Receiver::default(),
+        }
+    }
+
+    pub(crate) fn summary(&self) -> EndSummary {
+        let Self { sender, receiver, .. } = self;
+        EndSummary {
+            written: Bytes(sender.written),
+            sent: Bytes(sender.max),
+            sent_again: Bytes(sender.sent_again),
+            acknowledged: Bytes(sender.una.min(sender.max)),
+            received: Bytes(receiver.arrivals.upto()),
+            read: Bytes(receiver.read),
+        }
+    }
+
+    pub(crate) fn note(&self, log: &mut Log, what: Breach) {
+        log.note(Subject::End(self.who), what);
+    }
+
+    pub(crate) fn finish(&self, log: &mut Log) {
+        if let Some(burst) = self.burst {
+            let (at, bytes) = (Offset(burst.at), Bytes(burst.len));
+            self.note(log, Breach::Kept { at, bytes });
+        }
+    }
+
+    pub(crate) fn on_event(&mut self, log: &mut Log, event: Event, state: Option<&SenderState>) {
+        match event {
+            Event::Connected => self.on_connected(log),
+            Event::Sent { at, len, kind } => {
+                self.finish(log);
+                let sent = Sent { at: at.0, len: u64::from(len), kind };
+                self.burst = Some(self.on_sent(log, &sent, state));
+            }
+            Event::Acked { una, bytes, .. } => self.on_acked(log, una.0, u64::from(bytes), state),
+            Event::DupAck { .. } => self.sender.in_doubt = self.sender.end(),
+            Event::Timer(Purpose::Retransmit) => self.sender.timed_out = self.sender.end(),
+            Event::Timer(Purpose::Persist | Purpose::Keepalive) => self.sender.probe_due = true,
+            Event::Window { cwnd, cause, .. } => self.on_window(log, cwnd, cause, state),
+            Event::Wrote { bytes } => {
+                self.sender.written = self.sender.written.saturating_add(u64::from(bytes));
+            }
+            Event::Read { bytes, upto } => self.on_read(log, u64::from(bytes), upto.0),
+            Event::Merged { packets, bytes } => self.on_merged(log, packets, bytes),
+            Event::Closed
+            | Event::Aborted
+            | Event::Timer(Purpose::DelayedAck | Purpose::TimeWait)
+            | Event::Waiting(_)
+            | Event::SendBuffer { .. }
+            | Event::ReceiveBuffer { .. }
+            | Event::Dropped { .. }
+            | Event::RttSample { .. } => {}
+        }
+    }
+
+    /// Has a packet of the peer come?
+    pub(crate) const fn has_heard(&self) -> bool {
+        self.receiver.told.is_some()
+    }
+
+    fn on_connected(&mut self, log: &mut Log) {
+        if self.connected || !self.has_heard() {
+            self.note(log, Breach::NotConnected);
+        }
+        self.connected = true;
+    }
+
+    /// RFC 9293 section 3.4: an acceptable acknowledgment covers what was sent, and no more than
+    /// has reached the peer.
+    fn on_acked(&mut self, log: &mut Log, una: u64, bytes: u64, state: Option<&SenderState>) {
+        let before = self.sender.una;
+        if una <= before || una - before != bytes {
+            let (before, una, bytes) = (Offset(before), Offset(una), Bytes(bytes));
+            self.note(log, Breach::BadAdvance { before, una, bytes });
+        }
+        let end = self.sender.end();
+        if una > end {
+            self.note(log, Breach::AckOfUnsent { una: Offset(una), snd_max: Offset(end) });
+        }
+        let told = self.receiver.told.unwrap_or(0);
+        if una > told {
+            self.note(log, Breach::AckTooSoon { una: Offset(una), told: Offset(told) });
+        }
+        self.sender.una = before.max(una);
+        match state {
+            Some(state) => self.check_state(log, state),
+            None => self.note(log, Breach::NoState),
+        }
+    }
+
+    fn on_window(&mut self, log: &mut Log, cwnd: u32, cause: Cause, state: Option<&SenderState>) {
+        self.sender.cwnd = Some(cwnd);
+        if cause == Cause::PathMtu {
+            self.sender.too_large = self.sender.end();
+        }
+        match state {
+            Some(state) => self.check_state(log, state),
+            None => self.note(log, Breach::NoState),
+        }
+    }
+
+    fn on_read(&mut self, log: &mut Log, bytes: u64, upto: u64) {
+        let (before, arrived) = (self.receiver.read, self.receiver.arrivals.upto());
+        if bytes == 0 || before.checked_add(bytes) != Some(upto) {
+            let (upto, before, bytes) = (Offset(upto), Offset(before), Bytes(bytes));
+            self.note(log, Breach::BadRead { upto, before, bytes });
+        }
+        if upto > arrived {
+            let (upto, arrived) = (Offset(upto), Offset(arrived));
+            self.note(log, Breach::ReadTooSoon { upto, arrived });
+        }
+        self.receiver.read = upto;
+    }
+
+    fn on_merged(&mut self, log: &mut Log, packets: u16, bytes: u32) {
+        let receiver = &mut self.receiver;
+        receiver.merged_packets += u64::from(packets);
+        receiver.merged_bytes += u64::from(bytes);
+        if receiver.merged_packets > receiver.packets || receiver.merged_bytes > receiver.bytes {
+            self.note(log, Breach::MergedFromNothing);
+        }
+    }
+
+    /// A packet reaches the card whole.
+    pub(crate) fn arrive(&mut self, freight: &Freight) {
+        let receiver = &mut self.receiver;
+        receiver.packets += 1;
+        receiver.bytes += freight.len;
+        let stop = freight.at.saturating_add(freight.len);
+        if freight.len > 0 {
+            receiver.arrivals.insert(freight.at, stop);
+        }
+        if freight.fin {
+            receiver.fin = Some(stop);
+        }
+        receiver.told = receiver.told.max(Some(freight.had));
+    }
+
+    /// A packet leaves the card: it carries the next bytes of what the stack has just sent.
+    pub(crate) fn depart(&mut self, log: &mut Log, packet: &Departure) -> Option<Freight> {
+        let about = Subject::Packet(packet.packet);
+        let len = u64::from(packet.len);
+        let Some(burst) = self.burst.filter(|burst| {
+            burst.sent_at == log.now && len <= burst.len && (len > 0 || burst.len == 0)
+        }) else {
+            log.note(about, Breach::NeverSent);
+            return None;
+        };
+        if let Some(place) = burst.place
+            && packet.seq != place.to_seq(*self.isn.get_or_insert(packet.seq))
+        {
+            log.note(about, Breach::NeverSent);
+        }
+        self.check_size(log, packet);
+        let rest = Burst {
+            at: burst.at.saturating_add(len),
+            len: burst.len - len,
+            place: burst.place.map(|place| Offset(place.0.saturating_add(len))),
+            ..burst
+        };
+        self.burst = Some(rest).filter(|rest| rest.len > 0);
+        let receiver = &self.receiver;
+        let had = receiver.arrivals.upto();
+        Some(Freight {
+            at: burst.at,
+            len,
+            bare: burst.bare,
+            fin: burst.fin && rest.len == 0,
+            had: had + u64::from(receiver.fin == Some(had)),
+        })
+    }
+
+    /// RFC 9293 section 3.1: a TCP header has 20 to 60 bytes in words of four.
+    fn check_size(&self, log: &mut Log, packet: &Departure) {
+        let (size, payload) = (u64::from(packet.size), u64::from(packet.len));
+        let header = size.checked_sub(payload + self.ip_header.get());
+        let fits = header.is_some_and(|n| (20..=60).contains(&n) && n.is_multiple_of(4));
+        if !fits || size > self.mtu.get() {
+            let (size, payload) = (Bytes(size), Bytes(payload));
+            log.note(Subject::Packet(packet.packet), Breach::BadSize { size, payload });
+        }
+    }
+
+    /// May it speak at all: a SYN, an answer to something, or anything once connected.
+    pub(crate) const fn may_speak(&self, kind: SentKind) -> bool {
+        let opening = matches!(kind, SentKind::Control) && self.opens;
+        let answer = matches!(kind, SentKind::Control | SentKind::Reset) && self.has_heard();
+        self.connected || opening || answer
+    }
+}
+
+impl Sender {
+    /// Behind all that was ever sent, the FIN included.
+    pub(crate) const fn end(&self) -> u64 {
+        self.max.saturating_add(self.fin as u64)
+    }
+}

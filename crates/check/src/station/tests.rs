@@ -1,0 +1,206 @@
+use units::{Bytes, Rate};
+
+use super::*;
+use crate::law::Outage;
+
+fn at(ns: u64) -> Instant {
+    Instant::from_nanos(ns)
+}
+
+fn rate(bits: u64) -> Rate {
+    Rate::from_bits_per_second(bits).unwrap()
+}
+
+/// What happens at a station: the moment, and the packet, which is of flow `packet / 10`.
+#[derive(Clone, Copy)]
+enum Step {
+    In(u64, u64, u64),
+    Lost(u64, u64, u64),
+    Out(u64, u64),
+}
+
+use Step::{In, Lost, Out};
+
+/// Everything that is found wrong, with the packet.
+fn found(law: Law, steps: &[Step]) -> Vec<(u64, Breach)> {
+    let mut station = Station::new(StationId(0), law);
+    let mut log = Log::new();
+    for &step in steps {
+        match step {
+            In(now, packet, size) => {
+                log.now = at(now);
+                station.enter(&mut log, PacketNumber(packet), ((packet / 10) as u32, 0), size);
+            }
+            Lost(now, packet, size) => {
+                log.now = at(now);
+                station.lose(&mut log, (PacketNumber(packet), size), false, false);
+            }
+            Out(now, packet) => {
+                log.now = at(now);
+                station.leave(&mut log, PacketNumber(packet));
+            }
+        }
+    }
+    log.now += Duration::from_nanos(1);
+    station.overdue(&mut log);
+    let of = |violation: &crate::Violation| match violation.about {
+        Subject::Packet(packet) => (packet.0, violation.what),
+        other => panic!("{other:?}"),
+    };
+    log.found.iter().map(of).collect()
+}
+
+const STATION: StationId = StationId(0);
+
+fn early(due: u64) -> Breach {
+    Breach::LeftEarly { station: STATION, due: at(due) }
+}
+
+fn late(due: u64) -> Breach {
+    Breach::LeftLate { station: STATION, due: at(due) }
+}
+
+const NO_ROOM: Breach = Breach::NoRoom { station: STATION };
+const FOR_NOTHING: Breach = Breach::LostForNothing { station: STATION };
+
+#[test]
+fn a_line_carries_what_is_left_of_a_nanosecond() {
+    // 64 bytes at 100 Gbit/s take 5.12 ns: 5.12, 10.24, ... 40.96, 46.08.
+    let law = Law::link(rate(100_000_000_000), Room::Packets(100));
+    let ins = (0..9).map(|n| In(0, n, 64));
+    let outs = [5, 10, 15, 20, 25, 30, 35, 40, 46];
+    let steps = |outs: [u64; 9]| -> Vec<Step> {
+        ins.clone().chain((0..9).zip(outs).map(|(n, ns)| Out(ns, n))).collect()
+    };
+    assert_eq!(found(law, &steps(outs)), []);
+    // Without the remainder the ninth would leave at 45; with rounding up, at 47.
+    assert_eq!(found(law, &steps([5, 10, 15, 20, 25, 30, 35, 40, 45])), [(8, early(46))]);
+    assert_eq!(found(law, &steps([5, 10, 15, 20, 25, 30, 35, 40, 47])), [(8, late(46))]);
+}
+
+#[test]
+fn a_line_rests_only_without_packets() {
+    // 1,000 bytes at 8 Gbit/s take 1,000 ns.
+    let law = Law::link(rate(8_000_000_000), Room::Packets(10));
+    let good = [In(0, 0, 1_000), In(999, 1, 1_000), Out(1_000, 0), Out(2_000, 1)];
+    assert_eq!(found(law, &good), []);
+    let rested = [In(0, 0, 1_000), In(999, 1, 1_000), Out(1_000, 0), Out(2_001, 1)];
+    assert_eq!(found(law, &rested), [(1, late(2_000))]);
+    let anew = [In(0, 0, 1_000), Out(1_000, 0), In(1_500, 1, 1_000), Out(2_500, 1)];
+    assert_eq!(found(law, &anew), []);
+    // Of two that meet at the end of the first, the record says which came first.
+    let queued = [In(0, 0, 1_000), In(1_000, 1, 1_000), Out(1_000, 0), Out(2_000, 1)];
+    assert_eq!(found(law, &queued), []);
+}
+
+#[test]
+fn the_packet_on_the_line_does_not_wait() {
+    let packets = Law::link(rate(8_000_000_000), Room::Packets(1));
+    let bytes = Law::link(rate(8_000_000_000), Room::Bytes(Bytes(1_000)));
+    for law in [packets, bytes] {
+        let full = [In(0, 0, 1_000), In(0, 1, 1_000), Lost(0, 2, 1), Out(1_000, 0)];
+        assert_eq!(found(law, &full), []);
+        let too_many = [In(0, 0, 1_000), In(0, 1, 1_000), In(0, 2, 1)];
+        assert_eq!(found(law, &too_many), [(2, NO_ROOM)]);
+        let with_room = [In(0, 0, 1_000), In(0, 1, 1_000), Out(1_000, 0), Lost(1_000, 2, 1_000)];
+        assert_eq!(found(law, &with_room), [(2, FOR_NOTHING)]);
+        assert_eq!(found(law, &[Lost(0, 0, 1_000)]), [(0, FOR_NOTHING)]);
+    }
+    let exact = [In(0, 0, 1_000), In(0, 1, 400), In(0, 2, 600), Lost(0, 3, 1)];
+    assert_eq!(found(bytes, &exact), []);
+    let fits = [In(0, 0, 1_000), In(0, 1, 400), In(0, 2, 599), Lost(0, 3, 1)];
+    assert_eq!(found(bytes, &fits), [(3, FOR_NOTHING)]);
+    // Without any room there is still the line.
+    let none = Law::link(rate(8_000_000_000), Room::Packets(0));
+    assert_eq!(found(none, &[In(0, 0, 1_000), Lost(0, 1, 1)]), []);
+}
+
+#[test]
+fn a_bucket_lets_go_what_it_holds() {
+    // 8 Gbit/s is a byte per ns; the bucket holds 1,500.
+    let law = Law::token_bucket(rate(8_000_000_000), Bytes(1_500), Room::Bytes(Bytes(2_000)));
+    // 500 are left at once; the second waits for 500 more, the third for 1,000.
+    let good = [
+        In(0, 0, 1_000),
+        Out(0, 0),
+        In(0, 1, 1_000),
+        In(100, 2, 1_000),
+        Lost(100, 3, 1),
+        Out(500, 1),
+        Out(1_500, 2),
+        // Full again after 1,500 ns of rest, and no more than full.
+        In(9_000, 4, 1_500),
+        Out(9_000, 4),
+        In(9_000, 5, 1),
+        Out(9_001, 5),
+    ];
+    assert_eq!(found(law, &good), []);
+    assert_eq!(
+        found(law, &[In(0, 0, 1_000), Out(0, 0), In(0, 1, 1_000), Out(499, 1)]),
+        [(1, early(500))]
+    );
+    assert_eq!(found(law, &[In(0, 0, 1_000), Out(1, 0)]), [(0, late(0))]);
+    let too_large = [Lost(0, 0, 1_501), In(0, 1, 1_501)];
+    assert_eq!(found(law, &too_large)[0], (1, NO_ROOM));
+    let policer = Law::policer(rate(8_000_000_000), Bytes(1_500));
+    let good = [In(0, 0, 1_000), Out(0, 0), Lost(0, 1, 501), In(0, 2, 500), Out(0, 2)];
+    assert_eq!(found(policer, &good), []);
+    assert_eq!(found(policer, &[Lost(0, 0, 1_500)]), [(0, FOR_NOTHING)]);
+}
+
+#[test]
+fn a_bucket_goes_in_whole_nanoseconds() {
+    // At 3 Gbit/s, the 8 bits of a byte need 2.67 ns: it goes in the third, and what flowed in
+    // beyond, 1 bit, stays: the next has its 8 after 5.33 ns, the third after 8.
+    let law = Law::token_bucket(rate(3_000_000_000), Bytes(1), Room::Packets(10));
+    let good = [
+        In(0, 0, 1),
+        Out(0, 0),
+        In(0, 1, 1),
+        In(0, 2, 1),
+        In(0, 3, 1),
+        Out(3, 1),
+        Out(6, 2),
+        Out(8, 3),
+    ];
+    assert_eq!(found(law, &good), []);
+}
+
+#[test]
+fn delays_that_differ_keep_order_or_not() {
+    let most = Duration::from_nanos(100);
+    let swapped = [In(0, 1, 1), In(10, 2, 1), Out(50, 2), Out(60, 1)];
+    let overtook = [(2, Breach::Overtook { station: STATION, before: PacketNumber(1) })];
+    assert_eq!(found(Law::jitter(most), &swapped), overtook);
+    assert_eq!(found(Law::thin(most), &swapped), overtook);
+    assert_eq!(found(Law::reorder(most), &swapped), []);
+    // Those of two flows.
+    let apart = [In(0, 1, 1), In(10, 12, 1), Out(50, 12), Out(60, 1)];
+    assert_eq!(found(Law::thin(most), &apart), []);
+    assert_eq!(found(Law::jitter(most), &apart).len(), 1);
+    // No longer than that, for any of them.
+    assert_eq!(found(Law::jitter(most), &[In(0, 1, 1), Out(100, 1)]), []);
+    assert_eq!(found(Law::jitter(most), &[In(0, 1, 1), Out(101, 1)]), [(1, late(100))]);
+    let overdue = (1, Breach::Overdue { station: STATION, due: at(100) });
+    let forgotten = [In(0, 1, 1), In(10, 2, 1), Out(101, 2)];
+    assert_eq!(found(Law::reorder(most), &forgotten), [overdue]);
+}
+
+#[test]
+fn a_gate_holds_until_the_outage_is_over() {
+    let law = Law::gate(Outage { from: at(10), until: at(20) });
+    let good = [
+        In(9, 1, 1),
+        Out(9, 1),
+        In(10, 2, 1),
+        In(19, 3, 1),
+        In(20, 4, 1),
+        Out(20, 2),
+        Out(20, 3),
+        Out(20, 4),
+    ];
+    assert_eq!(found(law, &good), []);
+    assert_eq!(found(law, &[In(10, 1, 1), Out(19, 1)]), [(1, early(20))]);
+    assert_eq!(found(law, &[In(9, 1, 1), Out(20, 1)]), [(1, late(9))]);
+    assert_eq!(found(law, &[Lost(10, 1, 1)]), [(1, FOR_NOTHING)]);
+}

@@ -1,0 +1,90 @@
+//! The world a run is said to have happened in, as plain data.
+
+use record::StationId;
+use units::{Bytes, HostId};
+
+use crate::law::Law;
+
+/// Hosts, stations, roads and connections; each list is counted from 0, as in the record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct World {
+    /// Machines.
+    pub hosts: Vec<Host>,
+    /// The laws of all stations.
+    pub stations: Vec<Law>,
+    /// One-way roads; several may lead through one station.
+    pub roads: Vec<Road>,
+    /// Connections.
+    pub flows: Vec<Flow>,
+}
+
+/// A machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Host {
+    /// IP bytes of its largest packet.
+    pub mtu: Bytes,
+}
+
+/// A one-way road.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Road {
+    /// Host at its beginning.
+    pub from: HostId,
+    /// Host at its end.
+    pub to: HostId,
+    /// Stations that a packet meets, in this order.
+    pub stations: Vec<StationId>,
+}
+
+/// A connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Flow {
+    /// Index of the road from the host that opens it, and of the road back.
+    pub roads: [usize; 2],
+    /// Bytes of the IP header of each packet.
+    pub ip_header: Bytes,
+}
+
+/// What is wrong with a description.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WorldError {
+    /// Road number `road` names a host or a station that is not there.
+    Road {
+        /// Index of the road.
+        road: usize,
+    },
+    /// Flow number `flow` names a road that is not there, its roads do not lead there and back,
+    /// or both its ends are on one host.
+    Flow {
+        /// Index of the flow.
+        flow: usize,
+    },
+}
+
+impl World {
+    /// Do all names stand for something?
+    ///
+    /// # Errors
+    /// The first that does not.
+    pub(crate) fn check(&self) -> Result<(), WorldError> {
+        let host = |id: HostId| usize::from(id.0) < self.hosts.len();
+        let fits = |road: &Road| {
+            host(road.from)
+                && host(road.to)
+                && road.stations.iter().all(|station| (station.0 as usize) < self.stations.len())
+        };
+        if let Some(road) = self.roads.iter().position(|road| !fits(road)) {
+            return Err(WorldError::Road { road });
+        }
+        let joins = |flow: &Flow| {
+            let [out, back] = flow.roads.map(|road| self.roads.get(road));
+            out.zip(back).is_some_and(|(out, back)| {
+                out.from != out.to && (out.from, out.to) == (back.to, back.from)
+            })
+        };
+        match self.flows.iter().position(|flow| !joins(flow)) {
+            Some(flow) => Err(WorldError::Flow { flow }),
+            None => Ok(()),
+        }
+    }
+}

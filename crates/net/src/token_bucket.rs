@@ -1,0 +1,205 @@
+//! Token buckets: a long-run rate with room for bursts (RFC 2697 and Linux's sch_tbf in their
+//! simplest form, without a peak rate).
+//!
+//! A bucket is full at the beginning. A packet goes in the first whole nanosecond in which the
+//! bucket holds as much as its size, and takes that much out; a packet larger than the bucket
+//! never goes.
+
+use std::collections::VecDeque;
+
+use machine::{Element, PacketId, Verdict, View};
+use units::{Bytes, Duration, Instant, Rate};
+
+use crate::link::Limit;
+
+/// What flows in per second is a number of bits, so in a nanosecond it is that many billionths.
+const PARTS: u128 = 1_000_000_000;
+
+#[derive(Debug, Clone)]
+struct Bucket {
+    rate: Rate,
+    burst: Bytes,
+    /// In billionths of a bit, at `at`.
+    level: u128,
+    at: Instant,
+}
+
+fn parts(size: Bytes) -> u128 {
+    u128::from(size.get()) * 8 * PARTS
+}
+
+impl Bucket {
+    const fn new(rate: Rate, burst: Bytes) -> Self {
+        let level = burst.get() as u128 * 8 * PARTS;
+        Self { rate, burst, level, at: Instant::ZERO }
+    }
+
+    fn fill(&mut self, now: Instant) {
+        let span = now.since(self.at).as_nanos();
+        let inflow = u128::from(span) * u128::from(self.rate.bits_per_second());
+        self.level = parts(self.burst).min(self.level.saturating_add(inflow));
+        self.at = now;
+    }
+
+    /// Takes `size` out, if that much is in.
+    fn take(&mut self, size: Bytes) -> bool {
+        match self.level.checked_sub(parts(size)) {
+            Some(rest) => {
+                self.level = rest;
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// When it will hold `size`, which is not more than it can.
+    fn ready_at(&self, size: Bytes) -> Instant {
+        let missing = parts(size).saturating_sub(self.level);
+        let span = missing.div_ceil(u128::from(self.rate.bits_per_second()));
+        self.at + Duration::from_nanos(u64::try_from(span).unwrap_or(u64::MAX))
+    }
+}
+
+/// Loses what exceeds the bucket.
+#[derive(Debug, Clone)]
+pub struct Policer(Bucket);
+
+impl Policer {
+    /// A policer with a full bucket.
+    pub const fn new(rate: Rate, burst: Bytes) -> Self {
+        Self(Bucket::new(rate, burst))
+    }
+}
+
+impl Element for Policer {
+    fn accept(&mut self, now: Instant, _: PacketId, view: &View) -> Verdict {
+        self.0.fill(now);
+        if self.0.take(view.size) { Verdict::Passed } else { Verdict::Dropped }
+    }
+}
+
+/// Lets what exceeds the bucket wait in a queue.
+#[derive(Debug, Clone)]
+pub struct Shaper {
+    bucket: Bucket,
+    /// Room for packets that wait.
+    limit: Limit,
+    queue: VecDeque<(PacketId, Bytes)>,
+    queued: Bytes,
+    /// When the first of the queue leaves.
+    due: Instant,
+}
+
+impl Shaper {
+    /// A shaper with a full bucket and an empty queue.
+    pub const fn new(rate: Rate, burst: Bytes, limit: Limit) -> Self {
+        let bucket = Bucket::new(rate, burst);
+        let queue = VecDeque::new();
+        Self { bucket, limit, queue, queued: Bytes::ZERO, due: Instant::ZERO }
+    }
+
+    fn has_room(&self, size: Bytes) -> bool {
+        let fits = match self.limit {
+            Limit::Bytes(limit) => self.queued + size <= limit,
+            Limit::Packets(limit) => self.queue.len() < limit as usize,
+        };
+        fits && size <= self.bucket.burst
+    }
+}
+
+impl Element for Shaper {
+    fn accept(&mut self, now: Instant, packet: PacketId, view: &View) -> Verdict {
+        if self.queue.is_empty() {
+            self.bucket.fill(now);
+            if self.bucket.take(view.size) {
+                return Verdict::Passed;
+            }
+            self.due = self.bucket.ready_at(view.size);
+        }
+        if !self.has_room(view.size) {
+            return Verdict::Dropped;
+        }
+        self.queue.push_back((packet, view.size));
+        self.queued += view.size;
+        Verdict::Taken
+    }
+
+    fn next_wake(&self) -> Option<Instant> {
+        (!self.queue.is_empty()).then_some(self.due)
+    }
+
+    fn wake(&mut self, now: Instant) -> Option<PacketId> {
+        if self.next_wake()? > now {
+            return None;
+        }
+        let (packet, size) = self.queue.pop_front()?;
+        self.queued -= size;
+        self.bucket.fill(self.due);
+        self.bucket.take(size);
+        if let Some(&(_, next)) = self.queue.front() {
+            self.due = self.bucket.ready_at(next);
+        }
+        Some(packet)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{data, drain};
+
+    /// 8 Mbit/s: a byte in a microsecond.
+    fn rate() -> Rate {
+        Rate::from_bits_per_second(8_000_000).unwrap()
+    }
+
+    fn us(n: u64) -> Instant {
+        Instant::from_nanos(n * 1_000)
+    }
+
+    #[test]
+    fn a_policer_loses_what_exceeds_rate_and_burst() {
+        let mut policer = Policer::new(rate(), Bytes(3_000));
+        let mut goes = |at| policer.accept(us(at), PacketId(0), &data(1_500)) == Verdict::Passed;
+        // The bucket holds two; then 1500 bytes flow in, in 1500 us.
+        assert_eq!([goes(0), goes(0), goes(0)], [true, true, false]);
+        assert_eq!([goes(1_499), goes(1_500), goes(1_501)], [false, true, false]);
+        // However long the pause, the bucket holds two.
+        assert_eq!([goes(9_000), goes(9_000), goes(9_000)], [true, true, false]);
+    }
+
+    #[test]
+    fn a_shaper_lets_a_burst_pass_and_the_rest_wait() {
+        let mut shaper = Shaper::new(rate(), Bytes(3_000), Limit::Packets(2));
+        let mut accept = |id| shaper.accept(us(0), PacketId(id), &data(1_500));
+        let (passed, taken) = (Verdict::Passed, Verdict::Taken);
+        assert_eq!([accept(0), accept(1), accept(2)], [passed, passed, taken]);
+        assert_eq!([accept(3), accept(4)], [taken, Verdict::Dropped]);
+        assert_eq!(drain(&mut shaper), [(1_500_000, 2), (3_000_000, 3)]);
+        // At 4 ms the bucket holds 1000 bytes.
+        assert_eq!(shaper.accept(us(4_000), PacketId(5), &data(1_000)), passed);
+        assert_eq!(shaper.accept(us(4_000), PacketId(6), &data(1)), taken);
+        assert_eq!(drain(&mut shaper), [(4_001_000, 6)]);
+    }
+
+    #[test]
+    fn a_packet_larger_than_the_bucket_never_goes() {
+        let mut shaper = Shaper::new(rate(), Bytes(1_000), Limit::Bytes(Bytes(10_000)));
+        let mut policer = Policer::new(rate(), Bytes(1_000));
+        assert_eq!(shaper.accept(us(0), PacketId(0), &data(1_001)), Verdict::Dropped);
+        assert_eq!(policer.accept(us(0), PacketId(0), &data(1_001)), Verdict::Dropped);
+        assert_eq!(shaper.next_wake(), None);
+    }
+
+    /// 3 bit/s: a byte takes 2,666,666,666.67 ns, and the thirds add up to whole seconds.
+    #[test]
+    fn no_part_of_a_nanosecond_is_lost() {
+        let slow = Rate::from_bits_per_second(3).unwrap();
+        let mut shaper = Shaper::new(slow, Bytes(2), Limit::Packets(10));
+        for id in 0..5 {
+            shaper.accept(us(0), PacketId(id), &data(1));
+        }
+        let left = [(2_666_666_667, 2), (5_333_333_334, 3), (8_000_000_000, 4)];
+        assert_eq!(drain(&mut shaper), left);
+    }
+}

@@ -1,0 +1,157 @@
+//! Runs a scenario under the eyes of the independent verifier.
+
+use check::{Law, Outage, Rejection, Room, Summary, Verifier, World};
+use net::link::Limit;
+use packet::{IpVersion, Segment};
+use record::{Event, Movement, Recorder, SenderState, StationId, Who};
+use units::{Bytes, HostId, Instant};
+
+use crate::observer::Observer;
+use crate::outcome::Outcome;
+use crate::scenario::{During, Element, Flow, Host, Scenario, reverse};
+use crate::world::{SetupError, run};
+
+/// Why a run under audit has no result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AuditError {
+    /// The scenario could not be set up.
+    Setup(SetupError),
+    /// The run did what cannot be.
+    Rejected(Rejection),
+}
+
+/// The world of a scenario in the words of the verifier: its stations and roads are numbered as in
+/// the record of a run, elements of the paths first, shared ones behind them.
+pub fn describe(scenario: &Scenario) -> World {
+    let own = scenario.paths.iter().flat_map(|path| path.forward.iter().chain(&path.reverse));
+    let mut stations: Vec<Law> = own.filter_map(law).collect();
+    let first_shared = stations.len() as u32;
+    stations.extend(scenario.shared.iter().filter_map(|shared| law(&shared.element)));
+    let mut next = 0;
+    let mut number = |element: &Element| match element {
+        Element::Shared(index) => StationId(first_shared + *index as u32),
+        _ => {
+            next += 1;
+            StationId(next - 1)
+        }
+    };
+    let mut roads = Vec::new();
+    for path in &scenario.paths {
+        let ways = [(path.from, path.to, &path.forward), (path.to, path.from, &path.reverse)];
+        for (from, to, elements) in ways {
+            roads.push(check::world::Road {
+                from: HostId(from as u16),
+                to: HostId(to as u16),
+                stations: elements.iter().map(&mut number).collect(),
+            });
+        }
+    }
+    let host = |host: &Host| check::world::Host { mtu: Bytes(u64::from(host.profile.mtu)) };
+    World {
+        hosts: scenario.hosts.iter().map(host).collect(),
+        stations,
+        roads,
+        flows: scenario.flows.iter().map(|flow| flow_of(scenario, flow)).collect(),
+    }
+}
+
+/// What an element may do; `None` for a reference to a shared one.
+fn law(element: &Element) -> Option<Law> {
+    Some(match *element {
+        Element::Link { rate, limit } => Law::link(rate, room(limit)),
+        Element::Delay(span) => Law::delay(span),
+        Element::Jitter { most } => Law::jitter(most),
+        Element::Loss { .. } => Law::loss(),
+        Element::Duplicate { .. } => Law::duplicate(),
+        Element::Corrupt { .. } => Law::corrupt(),
+        Element::Reverse(reverse::Params { group, gap, timeout, .. }) => {
+            // The first of a group waits for all others, and then leaves behind them.
+            let others = u64::from(group.get()) - 1;
+            Law::reorder(timeout.saturating_mul(others) + gap.saturating_mul(others))
+        }
+        Element::Displace { timeout, .. } => Law::reorder(timeout),
+        Element::Late { by, .. } => Law::reorder(by),
+        Element::Thin { timeout, .. } => Law::thin(timeout),
+        Element::Outage { from, until, during } => {
+            let outage = Outage { from: Instant::ZERO + from, until: Instant::ZERO + until };
+            match during {
+                During::Lost => Law::outage(outage),
+                During::Held => Law::gate(outage),
+            }
+        }
+        Element::Policer { rate, burst } => Law::policer(rate, burst),
+        Element::Shaper { rate, burst, limit } => Law::token_bucket(rate, burst, room(limit)),
+        Element::Shared(_) => return None,
+    })
+}
+
+const fn room(limit: Limit) -> Room {
+    match limit {
+        Limit::Bytes(bytes) => Room::Bytes(bytes),
+        Limit::Packets(packets) => Room::Packets(packets),
+    }
+}
+
+fn flow_of(scenario: &Scenario, flow: &Flow) -> check::world::Flow {
+    let [forward, reverse] = [2 * flow.path, 2 * flow.path + 1];
+    let along = scenario.paths.get(flow.path).is_some_and(|path| path.from == flow.from);
+    let header = match flow.ip {
+        IpVersion::V4 => 20,
+        IpVersion::V6 => 40,
+    };
+    check::world::Flow {
+        roads: if along { [forward, reverse] } else { [reverse, forward] },
+        ip_header: Bytes(header),
+    }
+}
+
+/// Runs a scenario as [`run`] does, with `observer` watching, and verifies its record on the way.
+///
+/// # Errors
+/// The scenario could not be set up, or the run broke a law of physics.
+pub fn run_audited<O: Observer>(
+    scenario: &Scenario,
+    observer: &mut O,
+) -> Result<(Outcome, Summary), AuditError> {
+    let refused = |error| AuditError::Rejected(Rejection::World(error));
+    let verifier = Verifier::new(&describe(scenario)).map_err(refused)?;
+    let mut audited = Audited { verifier, observer };
+    let outcome = run(scenario, &mut audited).map_err(AuditError::Setup)?;
+    match audited.verifier.finish(outcome.ended) {
+        Ok(summary) => Ok((outcome, summary)),
+        Err(found) => Err(AuditError::Rejected(Rejection::Record(found))),
+    }
+}
+
+/// An observer with the verifier beside it.
+struct Audited<'a, O> {
+    verifier: Verifier,
+    observer: &'a mut O,
+}
+
+impl<O: Observer> Recorder for Audited<'_, O> {
+    const ON: bool = true;
+    const PACKETS: bool = true;
+
+    fn record(&mut self, at: Instant, who: Who, event: Event, state: Option<&SenderState>) {
+        self.verifier.record(at, who, event, state);
+        self.observer.record(at, who, event, state);
+    }
+
+    fn moved(&mut self, at: Instant, movement: Movement) {
+        self.verifier.moved(at, movement);
+        self.observer.moved(at, movement);
+    }
+}
+
+impl<O: Observer> Observer for Audited<'_, O> {
+    fn tap(&mut self, at: Instant, tap: usize, outbound: bool, segment: &Segment) {
+        self.observer.tap(at, tap, outbound, segment);
+    }
+
+    fn progress(&mut self, now: Instant) {
+        self.observer.progress(now);
+    }
+}
+
+impl Observer for check::Tape {}
