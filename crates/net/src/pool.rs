@@ -36,6 +36,12 @@ impl<P: Copy> Pool<P> {
         &self.slots[id.0 as usize]
     }
 
+    /// Looks at a packet to change it.
+    #[inline]
+    pub fn get_mut(&mut self, id: PacketId) -> &mut P {
+        &mut self.slots[id.0 as usize]
+    }
+
     /// Takes a packet out; its number is free again.
     #[inline]
     pub fn take(&mut self, id: PacketId) -> P {

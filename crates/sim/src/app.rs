@@ -60,6 +60,7 @@ impl Application {
     }
 
     /// It has read `bytes`.
+    #[inline]
     pub(crate) fn read(&mut self, now: Instant, bytes: u64) {
         match self {
             Self::Asker(asker) => asker.read(now, bytes),
@@ -69,6 +70,7 @@ impl Application {
     }
 
     /// Bytes to offer to the stack now.
+    #[inline]
     pub(crate) fn offer(&mut self, now: Instant) -> u64 {
         match self {
             Self::Sink => 0,
@@ -80,6 +82,7 @@ impl Application {
     }
 
     /// The stack has taken `bytes` of what was offered.
+    #[inline]
     pub(crate) fn taken(&mut self, now: Instant, bytes: u64) {
         match self {
             Self::Sink => {}

@@ -47,6 +47,12 @@ impl Card {
         }
     }
 
+    /// Does every packet go up alone, the moment it arrives?
+    #[inline]
+    pub(crate) fn passes_at_once(&self) -> bool {
+        self.delay.is_zero() && matches!(self.merger, Merger::Off)
+    }
+
     /// A packet arrives. Returns when the card wants to run, if that is news.
     #[inline]
     pub(crate) fn arrive(&mut self, now: Instant, packet: &Segment) -> Option<Instant> {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use machine::{Element as _, PacketId, Verdict, View};
+use machine::{Ack, Element as _, PacketId, Verdict, View};
 use net::choice::Luck;
 use net::corrupt::Corrupt;
 use net::delay::Delay;
@@ -16,6 +16,7 @@ use net::reorder::late::Late;
 use net::reorder::reverse::Reverse;
 use net::thin::Thin;
 use net::token_bucket::{Policer, Shaper};
+use packet::{Dir, Flags, Segment};
 use units::Instant;
 
 use crate::scenario::{Element, Scenario};
@@ -39,10 +40,16 @@ pub(crate) struct Station {
     pub(crate) armed: Option<Instant>,
 }
 
+/// What packets meet most; the rest is kept out of their way.
 #[derive(Debug)]
 enum Stage {
     Link(Link),
     Delay(Delay),
+    Other(Other),
+}
+
+#[derive(Debug)]
+enum Other {
     Jitter(Jitter),
     Loss(Loss),
     Duplicate(Duplicate),
@@ -56,53 +63,71 @@ enum Stage {
     Shaper(Shaper),
 }
 
-/// Asks the element of a stage.
+/// Asks the element.
 macro_rules! ask {
-    ($stage:expr, $element:ident => $question:expr) => {
-        match $stage {
-            Stage::Link($element) => $question,
-            Stage::Delay($element) => $question,
-            Stage::Jitter($element) => $question,
-            Stage::Loss($element) => $question,
-            Stage::Duplicate($element) => $question,
-            Stage::Corrupt($element) => $question,
-            Stage::Reverse($element) => $question,
-            Stage::Displace($element) => $question,
-            Stage::Late($element) => $question,
-            Stage::Thin($element) => $question,
-            Stage::Outage($element) => $question,
-            Stage::Policer($element) => $question,
-            Stage::Shaper($element) => $question,
+    ($other:expr, $element:ident => $question:expr) => {
+        match $other {
+            Other::Jitter($element) => $question,
+            Other::Loss($element) => $question,
+            Other::Duplicate($element) => $question,
+            Other::Corrupt($element) => $question,
+            Other::Reverse($element) => $question,
+            Other::Displace($element) => $question,
+            Other::Late($element) => $question,
+            Other::Thin($element) => $question,
+            Other::Outage($element) => $question,
+            Other::Policer($element) => $question,
+            Other::Shaper($element) => $question,
         }
     };
+}
+
+impl machine::Element for Other {
+    #[inline(never)]
+    fn accept(&mut self, now: Instant, packet: PacketId, view: &View) -> Verdict {
+        ask!(self, element => element.accept(now, packet, view))
+    }
+
+    #[inline(never)]
+    fn next_wake(&self) -> Option<Instant> {
+        ask!(self, element => element.next_wake())
+    }
+
+    #[inline(never)]
+    fn wake(&mut self, now: Instant) -> Option<PacketId> {
+        ask!(self, element => element.wake(now))
+    }
 }
 
 impl Stage {
     /// `None` for a reference to a shared element, which is no station of its own.
     fn new(element: &Element, luck: &Luck<'_>) -> Option<Self> {
-        Some(match element {
-            Element::Link { rate, limit } => Self::Link(Link::new(*rate, *limit)),
-            Element::Delay(span) => Self::Delay(Delay::new(*span)),
-            Element::Jitter { most } => Self::Jitter(Jitter::new(*most, luck)),
-            Element::Loss { rule, only } => Self::Loss(Loss::new(rule, *only, luck)),
-            Element::Duplicate { rule, only } => Self::Duplicate(Duplicate::new(rule, *only, luck)),
-            Element::Corrupt { rule, only } => Self::Corrupt(Corrupt::new(rule, *only, luck)),
-            Element::Reverse(params) => Self::Reverse(Reverse::new(*params)),
-            Element::Displace { rule, places, timeout, only } => {
-                Self::Displace(Displace::new(rule, *places, *timeout, *only, luck))
+        let other = match element {
+            Element::Link { rate, limit } => return Some(Self::Link(Link::new(*rate, *limit))),
+            Element::Delay(span) => return Some(Self::Delay(Delay::new(*span))),
+            Element::Shared(_) => return None,
+            Element::Jitter { most } => Other::Jitter(Jitter::new(*most, luck)),
+            Element::Loss { rule, only } => Other::Loss(Loss::new(rule, *only, luck)),
+            Element::Duplicate { rule, only } => {
+                Other::Duplicate(Duplicate::new(rule, *only, luck))
             }
-            Element::Late { rule, by, only } => Self::Late(Late::new(rule, *by, *only, luck)),
-            Element::Thin { bytes, timeout } => Self::Thin(Thin::new(*bytes, *timeout)),
+            Element::Corrupt { rule, only } => Other::Corrupt(Corrupt::new(rule, *only, luck)),
+            Element::Reverse(params) => Other::Reverse(Reverse::new(*params)),
+            Element::Displace { rule, places, timeout, only } => {
+                Other::Displace(Displace::new(rule, *places, *timeout, *only, luck))
+            }
+            Element::Late { rule, by, only } => Other::Late(Late::new(rule, *by, *only, luck)),
+            Element::Thin { bytes, timeout } => Other::Thin(Thin::new(*bytes, *timeout)),
             Element::Outage { from, until, during } => {
                 let (from, until) = (Instant::ZERO + *from, Instant::ZERO + *until);
-                Self::Outage(Outage::new(from, until, *during))
+                Other::Outage(Outage::new(from, until, *during))
             }
-            Element::Policer { rate, burst } => Self::Policer(Policer::new(*rate, *burst)),
+            Element::Policer { rate, burst } => Other::Policer(Policer::new(*rate, *burst)),
             Element::Shaper { rate, burst, limit } => {
-                Self::Shaper(Shaper::new(*rate, *burst, *limit))
+                Other::Shaper(Shaper::new(*rate, *burst, *limit))
             }
-            Element::Shared(_) => return None,
-        })
+        };
+        Some(Self::Other(other))
     }
 }
 
@@ -111,19 +136,49 @@ impl Station {
         Self { stage, armed: None }
     }
 
-    #[inline]
-    pub(crate) fn accept(&mut self, now: Instant, packet: PacketId, view: &View) -> Verdict {
-        ask!(&mut self.stage, element => element.accept(now, packet, view))
+    #[inline(always)]
+    pub(crate) fn accept(&mut self, now: Instant, id: PacketId, packet: &Segment) -> Verdict {
+        match &mut self.stage {
+            Stage::Link(link) => link.accept(now, id, &view(packet)),
+            Stage::Delay(delay) => delay.accept(now, id, &view(packet)),
+            Stage::Other(other) => other.accept(now, id, &view(packet)),
+        }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn next_wake(&self) -> Option<Instant> {
-        ask!(&self.stage, element => element.next_wake())
+        match &self.stage {
+            Stage::Link(link) => link.next_wake(),
+            Stage::Delay(delay) => delay.next_wake(),
+            Stage::Other(other) => other.next_wake(),
+        }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn wake(&mut self, now: Instant) -> Option<PacketId> {
-        ask!(&mut self.stage, element => element.wake(now))
+        match &mut self.stage {
+            Stage::Link(link) => link.wake(now),
+            Stage::Delay(delay) => delay.wake(now),
+            Stage::Other(other) => other.wake(now),
+        }
+    }
+}
+
+/// What elements may know of a packet. Inlined so that what an element does not ask for is not
+/// worked out.
+#[inline(always)]
+fn view(packet: &Segment) -> View {
+    let bare = packet.flags == Flags::ACK && packet.payload == 0 && packet.sack_blocks().is_empty();
+    View {
+        size: packet.wire_len(),
+        payload: packet.payload,
+        flow: packet.flow,
+        back: packet.dir == Dir::Reverse,
+        ack: match packet.flags.has(Flags::ACK) {
+            true if bare => Ack::Bare(packet.ack),
+            true => Ack::Along(packet.ack),
+            false => Ack::None,
+        },
     }
 }
 
@@ -224,8 +279,7 @@ impl Builder<'_> {
 mod tests {
     use super::*;
     use crate::scenario::{Only, Rule, Shared};
-    use machine::Ack;
-    use units::{Bytes, Duration, FlowId, Ratio};
+    use units::{Duration, Ratio};
 
     fn half() -> Element {
         Element::Loss { rule: Rule::Share(Ratio::new(1, 2).unwrap()), only: Only::All }
@@ -249,9 +303,8 @@ mod tests {
         hop: usize,
     ) -> Vec<bool> {
         let station = &mut stations[roads[road].stations[hop] as usize];
-        let ack = Ack::None;
-        let view = View { size: Bytes(1_500), payload: 1_448, flow: FlowId(0), back: false, ack };
-        let mut lost = || station.accept(Instant::ZERO, PacketId(0), &view) == Verdict::Dropped;
+        let packet = Segment { payload: 1_448, ..Segment::default() };
+        let mut lost = || station.accept(Instant::ZERO, PacketId(0), &packet) == Verdict::Dropped;
         (0..200).map(|_| lost()).collect()
     }
 

@@ -1,14 +1,18 @@
 //! The loop: take the next entry of the calendar, let it happen, note what follows.
 
+mod packets;
+
 use cc::Algorithm;
-use machine::{Ack, Cx, Endpoint as _, PacketId, Signal, Verdict, View};
+use machine::{Cx, Endpoint as _, PacketId, Signal};
 use net::calendar::Calendar;
 use net::offload::split;
 use net::pool::Pool;
-use packet::{Dir, Flags, Segment};
-use record::{Event, Movement, PacketNumber, StationId, Who};
+use packet::Segment;
+use record::Who;
 use tcp::{Config, Endpoint, Side};
 use units::{Bytes, Duration, FlowId, HostId, Instant, SeqNum, Stream};
+
+use packets::Parcel;
 
 use crate::app::Application;
 use crate::card::Card;
@@ -64,19 +68,6 @@ const SERVER: usize = 1;
 /// Entries of the calendar between two calls of [`Observer::progress`].
 const PROGRESS_EVERY: u64 = 1 << 16;
 
-/// A packet on its way.
-#[derive(Debug, Clone, Copy)]
-struct Parcel {
-    segment: Segment,
-    number: PacketNumber,
-    /// The road it travels, by number.
-    road: u32,
-    /// Stations of that road it has come to, the present one included.
-    hops: u16,
-    /// Its checksum is wrong.
-    damaged: bool,
-}
-
 /// One end of a flow.
 #[derive(Debug)]
 struct End {
@@ -119,7 +110,7 @@ struct World<'a, O: Observer> {
     /// Packets that have left their hosts, and copies.
     packets: u64,
     /// Copies that have left the station where they were made, but gone no further yet.
-    copies: Vec<Parcel>,
+    copies: Vec<PacketId>,
     stations: Vec<Station>,
     /// Forward and reverse road of the first path, then of the second, and so on.
     roads: Vec<Road>,
@@ -230,173 +221,19 @@ impl<'a, O: Observer> World<'a, O> {
         }
     }
 
-    // Packets on their way.
-
-    fn run_station(&mut self, index: usize) {
-        self.stations[index].armed = None;
-        while let Some(packet) = self.stations[index].wake(self.now) {
-            let parcel = self.pool.take(packet);
-            self.step(|| Movement::Left {
-                station: StationId(index as u32),
-                packet: parcel.number,
-            });
-            self.advance(parcel);
-        }
-        self.arm_station(index);
-    }
-
-    /// Tells a step of a packet, if anybody wants to know.
-    #[inline(always)]
-    fn step(&mut self, movement: impl FnOnce() -> Movement) {
-        if O::PACKETS {
-            self.observer.moved(self.now, movement());
-        }
-    }
-
-    /// A packet leaves its host.
-    fn depart(&mut self, host: u16, road: u32, packet: &Segment) {
-        let number = PacketNumber(self.packets);
-        self.packets += 1;
-        self.look(usize::from(host), TapPlace::Wire, true, packet);
-        self.step(|| Movement::Departed {
-            host: HostId(host),
-            flow: packet.flow,
-            packet: number,
-            seq: packet.seq,
-            len: packet.payload,
-            size: packet.wire_len().get() as u32,
-        });
-        self.advance(Parcel { segment: *packet, number, road, hops: 0, damaged: false });
-    }
-
-    fn arm_station(&mut self, index: usize) {
-        let station = &mut self.stations[index];
-        let Some(at) = station.next_wake() else { return };
-        if station.armed.is_none_or(|armed| at < armed) {
-            station.armed = Some(at);
-            self.calendar.push(at, Wake::Station(index as u32));
-        }
-    }
-
-    /// A packet goes on its way, and so does every copy made of it.
-    fn advance(&mut self, parcel: Parcel) {
-        self.carry(parcel);
-        while let Some(copy) = self.copies.pop() {
-            self.carry(copy);
-        }
-    }
-
-    /// A packet comes to the next station and passes those that let it, or comes to the end of
-    /// its road.
-    fn carry(&mut self, mut parcel: Parcel) {
-        loop {
-            let road = &self.roads[parcel.road as usize];
-            let Some(&index) = road.stations.get(usize::from(parcel.hops)) else {
-                return self.arrive(road.to, &parcel);
-            };
-            parcel.hops += 1;
-            let view = view(&parcel.segment);
-            let id = self.pool.put(parcel);
-            let (station, packet) = (StationId(index), parcel.number);
-            match self.stations[index as usize].accept(self.now, id, &view) {
-                Verdict::Taken => {
-                    self.step(|| Movement::Entered { station, packet });
-                    return self.arm_station(index as usize);
-                }
-                Verdict::Replaced(old) => {
-                    self.step(|| Movement::Entered { station, packet });
-                    self.lose(station, old);
-                    return self.arm_station(index as usize);
-                }
-                Verdict::Dropped => return self.lose(station, id),
-                Verdict::Passed => self.step(|| Movement::Entered { station, packet }),
-                Verdict::Damaged => {
-                    self.step(|| Movement::Entered { station, packet });
-                    self.step(|| Movement::Damaged { station, packet });
-                    parcel.damaged = true;
-                }
-                Verdict::Doubled => {
-                    let copy = PacketNumber(self.packets);
-                    self.packets += 1;
-                    self.step(|| Movement::Entered { station, packet });
-                    self.step(|| Movement::Copied { station, packet, copy });
-                    self.step(|| Movement::Entered { station, packet: copy });
-                    self.step(|| Movement::Left { station, packet: copy });
-                    self.copies.push(Parcel { number: copy, ..parcel });
-                }
-            }
-            self.pool.take(id);
-            self.step(|| Movement::Left { station, packet });
-            // It may have released another.
-            self.arm_station(index as usize);
-        }
-    }
-
-    /// A station loses a packet, one that just came or one that it had.
-    fn lose(&mut self, station: StationId, id: PacketId) {
-        let parcel = self.pool.take(id);
-        self.step(|| Movement::Dropped { station, packet: parcel.number });
-        self.note_loss(&parcel);
-    }
-
-    /// A packet reaches the network card at the end of its road, which drops what is damaged
-    /// before any capture point sees it.
-    fn arrive(&mut self, host: u16, parcel: &Parcel) {
-        self.step(|| Movement::Arrived { host: HostId(host), packet: parcel.number });
-        if parcel.damaged {
-            return;
-        }
-        self.look(usize::from(host), TapPlace::Wire, false, &parcel.segment);
-        let card = &mut self.cards[usize::from(host)];
-        if let Some(at) = card.arrive(self.now, &parcel.segment) {
-            self.calendar.push(at, Wake::Card(host));
-        }
-    }
-
-    /// Tells the flow's record that a packet to one of its ends was lost.
-    fn note_loss(&mut self, parcel: &Parcel) {
-        let packet = &parcel.segment;
-        let element = parcel.hops - 1;
-        let host = self.roads[parcel.road as usize].to;
-        let who = Who { host: HostId(host), flow: packet.flow };
-        let event = Event::Dropped { element, bytes: packet.wire_len().get() as u32 };
-        self.observer.record(self.now, who, event, None);
-    }
-
-    fn run_card(&mut self, host: usize) {
-        if let Some(at) = self.cards[host].run(self.now) {
-            self.calendar.push(at, Wake::Card(host as u16));
-        }
-        let up = self.cards[host].take_up();
-        for segment in &up {
-            self.deliver(host, segment);
-        }
-        self.cards[host].give_back(up);
-    }
-
-    /// A segment, perhaps merged, reaches the stack.
-    fn deliver(&mut self, host: usize, segment: &Segment) {
-        self.look(host, TapPlace::Stack, false, segment);
-        let flow = segment.flow.0 as usize;
-        let side = if segment.dir == Dir::Forward { SERVER } else { CLIENT };
-        let who = Who { host: HostId(host as u16), flow: segment.flow };
-        let mut cx = Cx { now: self.now, who, rec: &mut *self.observer };
-        if segment.merged() {
-            let packets = segment.packets().max(u32::from(segment.nsegs)) as u16;
-            cx.emit(|| Event::Merged { packets, bytes: segment.payload });
-        }
-        self.flows[flow].ends[side].tcp.handle_segment(&mut cx, segment);
-        self.serve(flow, side);
-    }
-
-    // Endpoints and applications.
-
-    /// After anything was said to an endpoint: sends what it wants to send, tells the
-    /// application, sets its alarm.
+    /// After anything was said to an endpoint: sends what it wants to send, lets the application
+    /// act or calls it for later, sets its alarm.
     fn serve(&mut self, flow: usize, side: usize) {
-        self.drain(flow, side);
-        while let Some(signal) = self.flows[flow].ends[side].tcp.poll_signal() {
-            self.on_signal(flow, side, signal);
+        loop {
+            self.drain(flow, side);
+            let mut acts = false;
+            while let Some(signal) = self.flows[flow].ends[side].tcp.poll_signal() {
+                acts |= self.on_signal(flow, side, signal);
+            }
+            if !acts {
+                break;
+            }
+            self.act(flow, side);
         }
         let end = &mut self.flows[flow].ends[side];
         if let Some((at, _)) = end.tcp.poll_timeout()
@@ -424,7 +261,8 @@ impl<'a, O: Observer> World<'a, O> {
         }
     }
 
-    fn on_signal(&mut self, flow: usize, side: usize, signal: Signal) {
+    /// Returns true if the application is to act at once.
+    fn on_signal(&mut self, flow: usize, side: usize, signal: Signal) -> bool {
         match signal {
             Signal::Closed | Signal::Aborted => {
                 let was_over = self.flows[flow].over();
@@ -436,17 +274,19 @@ impl<'a, O: Observer> World<'a, O> {
                 if !was_over && self.flows[flow].over() {
                     self.open -= 1;
                 }
+                return false;
             }
             Signal::Connected => {
                 let delay = self.host_of(flow, side).delay;
                 self.flows[flow].ends[side].app.begin(self.now + delay);
-                self.call_app(flow, side, self.now + delay);
             }
-            Signal::Writable | Signal::Readable => {
-                let at = self.now + self.host_of(flow, side).delay;
-                self.call_app(flow, side, at);
-            }
+            Signal::Writable | Signal::Readable => {}
         }
+        let delay = self.host_of(flow, side).delay;
+        if !delay.is_zero() {
+            self.call_app(flow, side, self.now + delay);
+        }
+        delay.is_zero()
     }
 
     fn host_of(&self, flow: usize, side: usize) -> &'a Host {
@@ -464,6 +304,12 @@ impl<'a, O: Observer> World<'a, O> {
     fn run_app(&mut self, flow: usize, side: usize) {
         let end = &mut self.flows[flow].ends[side];
         end.app_at = end.app_at.filter(|&at| at > self.now);
+        self.act(flow, side);
+        self.serve(flow, side);
+    }
+
+    /// The application reads, writes and closes as it wants; the endpoint is served afterwards.
+    fn act(&mut self, flow: usize, side: usize) {
         loop {
             let end = &mut self.flows[flow].ends[side];
             let who = Who { host: HostId(end.host), flow: FlowId(flow as u32) };
@@ -493,7 +339,6 @@ impl<'a, O: Observer> World<'a, O> {
         if let Some(at) = end.app.next_write(self.now).filter(|&at| at > self.now) {
             self.call_app(flow, side, at);
         }
-        self.serve(flow, side);
     }
 
     fn run_timer(&mut self, flow: usize, side: usize) {
@@ -581,23 +426,6 @@ fn stands_still(scenario: &Scenario, flow: &Flow) -> bool {
         }
         App::Requests { count, .. } => idle && count.is_none(),
         App::Bulk { .. } => false,
-    }
-}
-
-/// What elements may know of a packet.
-#[inline]
-fn view(packet: &Segment) -> View {
-    let bare = packet.flags == Flags::ACK && packet.payload == 0 && packet.sack_blocks().is_empty();
-    View {
-        size: packet.wire_len(),
-        payload: packet.payload,
-        flow: packet.flow,
-        back: packet.dir == Dir::Reverse,
-        ack: match packet.flags.has(Flags::ACK) {
-            true if bare => Ack::Bare(packet.ack),
-            true => Ack::Along(packet.ack),
-            false => Ack::None,
-        },
     }
 }
 

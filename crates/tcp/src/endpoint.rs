@@ -12,7 +12,7 @@ use crate::challenge::Challenge;
 use crate::clock::KernelClock;
 use crate::ecn::Ecn;
 use crate::probes::{Keepalive, Probe};
-use crate::profile::{Profile, RtoRule};
+use crate::profile::{Family, Profile, RtoRule};
 use crate::reassembly::Reassembly;
 use crate::receive_window::ReceiveWindow;
 use crate::send_buffer::SendBuffer;
@@ -287,7 +287,12 @@ impl Endpoint {
         if unacked > 0 && self.rcv.policy.on_read(self.rcv.pushed, unacked, self.mss()) {
             self.rcv.ack_now = true;
         }
-        self.call_output();
+        // FreeBSD calls tcp_output after every read (tcp_usr_rcvd); elsewhere only what is due
+        // would come of it.
+        let always = self.cfg.profile.family == Family::FreeBsd;
+        if always || self.rcv.ack_now || self.window_update_due() {
+            self.call_output();
+        }
         bytes
     }
 

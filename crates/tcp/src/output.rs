@@ -162,7 +162,7 @@ impl Endpoint {
 
     /// Is there enough more room to tell the peer of (RFC 9293 section 3.8.6.2.2; tcp_output of
     /// FreeBSD, tcp_cleanup_rbuf of Linux)? Only asked when nothing else is sent.
-    fn window_update_due(&self) -> bool {
+    pub(crate) fn window_update_due(&self) -> bool {
         if self.rcv.fin.is_some() || self.timers.runs(Purpose::DelayedAck) {
             return false;
         }
