@@ -14,6 +14,8 @@ const BUCKETS: usize = 65;
 pub struct Calendar<T> {
     /// Bucket 0 holds entries at `last` itself; bucket b those that differ first in bit b - 1.
     buckets: Vec<Vec<(Instant, T)>>,
+    /// Bit b - 1 is set if bucket b holds entries.
+    occupied: u64,
     /// Place of the next entry to leave bucket 0.
     head: usize,
     /// Time of the last entry taken.
@@ -32,6 +34,7 @@ impl<T: Copy> Calendar<T> {
     pub fn new() -> Self {
         Self {
             buckets: (0..BUCKETS).map(|_| Vec::new()).collect(),
+            occupied: 0,
             head: 0,
             last: Instant::ZERO,
             len: 0,
@@ -60,9 +63,17 @@ impl<T: Copy> Calendar<T> {
     #[inline]
     pub fn push(&mut self, at: Instant, what: T) {
         assert!(at >= self.last, "entry at {at:?} is before the present {:?}", self.last);
-        let bucket = self.bucket_of(at);
-        self.buckets[bucket].push((at, what));
+        self.put(at, what);
         self.len += 1;
+    }
+
+    #[inline]
+    fn put(&mut self, at: Instant, what: T) {
+        let bucket = self.bucket_of(at);
+        if bucket > 0 {
+            self.occupied |= 1 << (bucket - 1);
+        }
+        self.buckets[bucket].push((at, what));
     }
 
     /// Takes the earliest entry; among equals the one that came first.
@@ -84,13 +95,16 @@ impl<T: Copy> Calendar<T> {
     fn refill(&mut self) {
         self.buckets[0].clear();
         self.head = 0;
-        let Some(lowest) = (1..BUCKETS).find(|&b| !self.buckets[b].is_empty()) else { return };
+        if self.occupied == 0 {
+            return;
+        }
+        let lowest = self.occupied.trailing_zeros() as usize + 1;
+        self.occupied &= self.occupied - 1;
         // The bucket gets its own room back below: entries only go to lower ones.
         let mut entries = core::mem::take(&mut self.buckets[lowest]);
         self.last = entries.iter().map(|entry| entry.0).min().unwrap_or(self.last);
         for &(at, what) in &entries {
-            let bucket = self.bucket_of(at);
-            self.buckets[bucket].push((at, what));
+            self.put(at, what);
         }
         entries.clear();
         self.buckets[lowest] = entries;

@@ -6,10 +6,12 @@
 //! A tick is 1/`kern.hz`: 1 ms on hardware, 10 ms where a virtual machine is detected. The
 //! smoothed time never falls below 7/32 of a tick, which is what a fast network at 100 Hz sees.
 
+use units::ratio::scaled;
 use units::{Duration, Instant};
 
 use crate::rtt::{Sample, Sampled};
 
+const NANOS_PER_SECOND: u64 = 1_000_000_000;
 /// Fraction bits of `t_srtt` (`TCP_RTT_SHIFT`).
 const RTT_SHIFT: u32 = 5;
 /// Fraction bits of `t_rttvar` (`TCP_RTTVAR_SHIFT`).
@@ -86,8 +88,8 @@ impl RttFreeBsd {
 
     /// Smoothed round-trip time, with its fraction of a tick; `None` before the first sample.
     pub fn srtt(&self) -> Option<Duration> {
-        let nanos = i128::from(self.t_srtt) * 1_000_000_000 / i128::from(self.hz);
-        (self.t_srtt != 0).then(|| Duration::from_nanos((nanos >> RTT_SHIFT) as u64))
+        let nanos = scaled(self.t_srtt.unsigned_abs(), NANOS_PER_SECOND, u64::from(self.hz));
+        (self.t_srtt != 0).then(|| Duration::from_nanos(nanos >> RTT_SHIFT))
     }
 
     /// `tcp_get_srtt` in microseconds, whole ones per tick; 0 before the first sample.
@@ -124,8 +126,7 @@ impl RttFreeBsd {
 
     /// The kernel's tick counter at `now`, from 0 at the beginning of the run.
     pub fn tick(&self, now: Instant) -> u64 {
-        let nanos = u128::from(now.as_nanos()) * u128::from(self.hz) / 1_000_000_000;
-        nanos as u64
+        scaled(now.as_nanos(), u64::from(self.hz), NANOS_PER_SECOND)
     }
 
     /// `TCP_REXMTVAL`: smoothed time and four deviations, in ticks.
@@ -151,8 +152,7 @@ impl RttFreeBsd {
     }
 
     fn duration(&self, ticks: i64) -> Duration {
-        let nanos = u128::from(ticks.unsigned_abs()) * 1_000_000_000 / u128::from(self.hz);
-        Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+        Duration::from_nanos(scaled(ticks.unsigned_abs(), NANOS_PER_SECOND, u64::from(self.hz)))
     }
 }
 

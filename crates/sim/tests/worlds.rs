@@ -214,7 +214,7 @@ fn shrink_buffers(scenario: &mut Scenario, sizes: [u64; 3]) {
 
 fn check(scenario: &Scenario) {
     let mut checker = Checker::new(scenario);
-    let outcome = sim::run(scenario, &mut checker).unwrap();
+    let (outcome, _) = sim::audit::run_audited(scenario, &mut checker).unwrap();
     checker.finish(&outcome);
 }
 

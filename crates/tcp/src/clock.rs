@@ -1,8 +1,9 @@
 //! A kernel's clock: coarse ticks for timers, milliseconds for timestamps.
 
+use units::ratio::{scaled, scaled_up};
 use units::{Duration, Instant};
 
-const NANOS_PER_SECOND: u128 = 1_000_000_000;
+const NANOS_PER_SECOND: u64 = 1_000_000_000;
 
 /// Ticks and timestamps of one host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,13 +20,13 @@ impl KernelClock {
         Self { hz, phase, timestamp_base }
     }
 
-    fn nanos(&self, now: Instant) -> u128 {
-        u128::from(now.as_nanos()) + u128::from(self.phase.as_nanos())
+    fn nanos(&self, now: Instant) -> u64 {
+        now.as_nanos().saturating_add(self.phase.as_nanos())
     }
 
     /// Ticks counted at `now`.
     pub(crate) fn tick(&self, now: Instant) -> u64 {
-        (self.nanos(now) * u128::from(self.hz) / NANOS_PER_SECOND) as u64
+        scaled(self.nanos(now), u64::from(self.hz), NANOS_PER_SECOND)
     }
 
     /// When a timer set at `now` to run for `span` fires: at the tick that many ticks ahead, the
@@ -36,14 +37,13 @@ impl KernelClock {
 
     /// The instant at which the clock has counted `ticks` more than at `now`.
     pub(crate) fn after_ticks(&self, now: Instant, ticks: u64) -> Instant {
-        let target = u128::from(self.tick(now) + ticks) * NANOS_PER_SECOND;
-        let nanos = target.div_ceil(u128::from(self.hz)) - u128::from(self.phase.as_nanos());
-        Instant::from_nanos(nanos as u64)
+        let nanos = scaled_up(self.tick(now) + ticks, NANOS_PER_SECOND, u64::from(self.hz));
+        Instant::from_nanos(nanos.saturating_sub(self.phase.as_nanos()))
     }
 
     /// A span in whole ticks, rounded up.
     pub(crate) fn ticks(&self, span: Duration) -> u64 {
-        (u128::from(span.as_nanos()) * u128::from(self.hz)).div_ceil(NANOS_PER_SECOND) as u64
+        scaled_up(span.as_nanos(), u64::from(self.hz), NANOS_PER_SECOND)
     }
 
     /// Value of the timestamp clock, which counts milliseconds in both systems.

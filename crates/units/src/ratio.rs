@@ -25,13 +25,43 @@ impl Ratio {
 
     /// `n` times the ratio, rounded down.
     pub fn of(self, n: u64) -> u64 {
-        let product = u128::from(n) * u128::from(self.num) / u128::from(self.den);
-        u64::try_from(product).unwrap_or(u64::MAX)
+        scaled(n, self.num, self.den)
     }
 
     /// As a number, for reports only.
     pub fn as_f64(self) -> f64 {
         self.num as f64 / self.den as f64
+    }
+}
+
+/// `n * num / den`, rounded down, at most [`u64::MAX`]. In 64 bits where the product fits: a
+/// division of 128 bits takes many times as long.
+///
+/// # Panics
+/// If `den` is zero.
+#[inline]
+pub fn scaled(n: u64, num: u64, den: u64) -> u64 {
+    match n.checked_mul(num) {
+        Some(product) => product / den,
+        None => {
+            let product = u128::from(n) * u128::from(num) / u128::from(den);
+            u64::try_from(product).unwrap_or(u64::MAX)
+        }
+    }
+}
+
+/// `n * num / den`, rounded up, at most [`u64::MAX`].
+///
+/// # Panics
+/// If `den` is zero.
+#[inline]
+pub fn scaled_up(n: u64, num: u64, den: u64) -> u64 {
+    match n.checked_mul(num) {
+        Some(product) => product.div_ceil(den),
+        None => {
+            let product = (u128::from(n) * u128::from(num)).div_ceil(u128::from(den));
+            u64::try_from(product).unwrap_or(u64::MAX)
+        }
     }
 }
 
@@ -44,5 +74,17 @@ mod tests {
         assert_eq!(Ratio::new(3, 4).unwrap().of(7), 5);
         assert_eq!(Ratio::new(2, 1).unwrap().of(u64::MAX), u64::MAX);
         assert!(Ratio::new(1, 0).is_none());
+    }
+
+    #[test]
+    fn both_widths_agree_where_they_meet() {
+        // The products lie just below and just above 2^64.
+        let n = u64::MAX / 1_000;
+        for n in [n - 1, n, n + 1, n + 2] {
+            let exact = u128::from(n) * 1_000;
+            assert_eq!(u128::from(scaled(n, 1_000, 7)), exact / 7);
+            assert_eq!(u128::from(scaled_up(n, 1_000, 7)), exact.div_ceil(7));
+        }
+        assert_eq!(scaled_up(1, 1, 2), 1);
     }
 }
