@@ -3,4 +3,5 @@
 mod bad_input;
 mod documents;
 mod outputs;
+mod outside;
 mod place;

@@ -1,0 +1,57 @@
+//! What tcpdump and tshark say of a run's capture.
+
+use std::process::Command;
+
+use super::place::Place;
+
+const SCENARIOS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios");
+
+/// Lines that a program prints; `None` if it is not installed, which must not be in CI.
+#[expect(clippy::disallowed_methods, reason = "whether a skipped test is a failure depends on CI")]
+#[expect(clippy::print_stderr, reason = "a skipped test must say so")]
+fn lines(place: &Place, program: &str, arguments: &[&str]) -> Option<Vec<String>> {
+    let mut command = Command::new(program);
+    command.args(arguments).current_dir(&place.0).env("TZ", "UTC");
+    let Ok(output) = command.output() else {
+        let in_ci = std::env::var("CI").is_ok_and(|value| value == "true");
+        assert!(!in_ci, "{program} not found, and CI=true allows no skipped test");
+        eprintln!("skipped: {program} not found, install it to run this test");
+        return None;
+    };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Some(String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect())
+}
+
+#[test]
+fn tcpdump_prints_a_run_as_we_do() {
+    let place = Place::new("tcpdump_prints_a_run_as_we_do");
+    // Without its taps: one interface, the sender's stack.
+    let example = std::fs::read_to_string(format!("{SCENARIOS}/example.toml")).unwrap();
+    place.write("example.toml", example.split("[[tap]]").next().unwrap());
+    let run = ["run", "example.toml", "--pcap", "run.pcapng", "--tcpdump"];
+    let ours = place.run(&run).ok();
+    let Some(theirs) = lines(&place, "tcpdump", &["-n", "-ttttt", "-r", "run.pcapng"]) else {
+        return;
+    };
+    assert!(theirs.len() > 10_000);
+    assert!(ours.lines().eq(theirs.iter().map(String::as_str)));
+}
+
+#[test]
+fn tshark_finds_nothing_wrong_with_the_published_trace() {
+    let place = Place::new("tshark_finds_nothing_wrong_with_the_published_trace");
+    let scenario = format!("{SCENARIOS}/slow-start-lro.toml");
+    place.run(&["run", &scenario, "--pcap", "run.pcapng"]).ok();
+    let read =
+        ["-r", "run.pcapng", "-o", "tcp.check_checksum:TRUE", "-o", "ip.check_checksum:TRUE"];
+    let wrong = "_ws.malformed || tcp.checksum.status == 0 || ip.checksum.status == 0 \
+                 || _ws.expert.severity == error";
+    let Some(found) = lines(&place, "tshark", &[&read[..], &["-Y", wrong]].concat()) else {
+        return;
+    };
+    assert!(found.is_empty(), "{found:#?}");
+    // And it sees the flights of the mail, as the sender's stack handed them down.
+    let fields = ["-Y", "tcp.len > 0", "-T", "fields", "-e", "tcp.len"];
+    let lengths = lines(&place, "tshark", &[&read[..], &fields].concat()).unwrap();
+    assert_eq!(lengths[..5], ["14480", "17376", "20272", "21500", "1448"]);
+}
