@@ -54,7 +54,14 @@ fn table(out: &mut String, rows: &[Row]) {
         ["", "figure", "published", "measured", "unit", "kind", "band or deviation", "note"]
             .map(str::to_owned);
     let mut lines = vec![header];
-    lines.extend(rows.iter().map(cells));
+    // Notes stand below the table, each once.
+    let mut notes: Vec<&str> = Vec::new();
+    for row in rows {
+        if !row.note.is_empty() && !notes.contains(&row.note.as_str()) {
+            notes.push(&row.note);
+        }
+    }
+    lines.extend(rows.iter().map(|row| cells(row, &notes)));
     let mut widths = [0; 8];
     for line in &lines {
         for (width, cell) in widths.iter_mut().zip(line) {
@@ -72,9 +79,12 @@ fn table(out: &mut String, rows: &[Row]) {
         }
         let _ = writeln!(out, "{}", text.trim_end());
     }
+    for (number, note) in notes.iter().enumerate() {
+        let _ = writeln!(out, "({}) {note}", number + 1);
+    }
 }
 
-fn cells(row: &Row) -> [String; 8] {
+fn cells(row: &Row, notes: &[&str]) -> [String; 8] {
     let verdict = match row.holds {
         Some(true) => "ok",
         Some(false) => "MISS",
@@ -100,7 +110,10 @@ fn cells(row: &Row) -> [String; 8] {
         row.unit.into(),
         kind.into(),
         band,
-        row.note.clone(),
+        notes
+            .iter()
+            .position(|note| *note == row.note)
+            .map_or(String::new(), |number| format!("({})", number + 1)),
     ]
 }
 
@@ -161,5 +174,16 @@ mod tests {
         assert_eq!(verdict(&case), "x: 1 of 2 asserted figures do not hold: bad\n");
         assert!(!case.holds());
         assert!(render(&case).contains("MISS"));
+    }
+
+    #[test]
+    fn a_note_stands_once_below_the_table() {
+        let row = |name: &str| Row::exact(name, "B", 1.0, Some(1.0));
+        let rows = [row("a").note("because"), row("b"), row("c").note("because").note("why")];
+        let mut out = String::new();
+        table(&mut out, &[rows[0].clone(), rows[1].clone(), rows[0].clone(), rows[2].clone()]);
+        assert_eq!(out.matches("because").count(), 1);
+        assert_eq!(out.matches("(1)").count(), 3, "{out}");
+        assert!(out.ends_with("(2) why\n"), "{out}");
     }
 }
