@@ -14,6 +14,7 @@ use crate::sent::Delivered;
 
 /// Duplicate acknowledgments that stand for a loss (RFC 5681 section 3.2).
 const DUP_THRESHOLD: u32 = 3;
+
 impl Endpoint {
     /// An acceptable segment acknowledges up to `ack`.
     pub(crate) fn on_ack<R: Recorder>(

@@ -63,16 +63,18 @@ impl Endpoint {
         if core::mem::take(&mut self.snd.fresh) {
             self.begin_output(cx);
         }
-        let planned = match (self.snd.again.take(), self.snd.probe.take()) {
-            (Some(cause), _) => Ok(self.plan_again(cause)),
-            (None, Some(probe)) => Ok(self.plan_probe(probe)),
-            (None, None) => match self.cfg.profile.burst {
+        let planned = if let Some(cause) = self.snd.again.take() {
+            Ok(self.plan_again(cause))
+        } else if let Some(probe) = self.snd.probe.take() {
+            Ok(self.plan_probe(probe))
+        } else {
+            match self.cfg.profile.burst {
                 BurstRule::FreeBsd { max } => self.plan_bytes(cx, max.get()),
                 BurstRule::Rfc => self.plan_bytes(cx, LARGEST_BURST),
                 BurstRule::Linux { min_segments, rtt_log } => {
                     self.plan_packets(min_segments, rtt_log)
                 }
-            },
+            }
         };
         match planned {
             Ok(plan) => {

@@ -348,6 +348,23 @@ mod tests {
     }
 
     #[test]
+    fn linux_windows_are_those_of_a_recorded_transfer() {
+        // golden/linux b1_lro45_cubic, receiver rows `X`: an aggregate of 14480 bytes is answered
+        // with a window of 94208, the next one of 28960 with 81920 (92 and 80 at scale 10).
+        let profile = Profile::named("linux-6.18").unwrap();
+        let mut window = ReceiveWindow::new(profile.receive_buffer, true, 1_448);
+        window.on_established(Instant::ZERO, true, 1_460, 1_448);
+        let promised = u64::from(window.syn_field());
+        window.on_data(14_480, true);
+        let first = window.window(promised - 14_480, 0);
+        assert_eq!((first, window.field(first)), (94_208, 92));
+        window.on_read(Instant::ZERO, 14_480);
+        window.on_data(28_960, true);
+        let second = window.window(first - 28_960, 0);
+        assert_eq!((second, window.field(second)), (81_920, 80));
+    }
+
+    #[test]
     fn a_promise_is_kept() {
         for name in ["freebsd-14.3", "linux-6.18"] {
             let profile = Profile::named(name).unwrap();
