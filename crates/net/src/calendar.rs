@@ -1,23 +1,33 @@
-//! What happens next: a monotone radix queue.
+//! What happens next: a short sorted front, and a monotone radix queue behind it.
 //!
-//! Entries are plain values with a time. Time never runs back, so an entry's bucket is the
-//! highest bit in which its time differs from the last one taken (Ahuja, Mehlhorn, Orlin and
-//! Tarjan 1990). Equal instants leave in the order they came, by construction: they always lie
-//! in the same bucket, and buckets are only ever appended to and emptied from the front.
+//! Entries are plain values with a time. Those due next stand sorted in the front, where most
+//! worlds have all of theirs; the rest lie in buckets by the highest bit in which their time
+//! differs from the end of the front (Ahuja, Mehlhorn, Orlin and Tarjan 1990: time never runs
+//! back). Equal instants leave in the order they came, by construction: an entry goes behind its
+//! equals in the front, equals behind the front always lie in one bucket, and buckets are only
+//! ever appended to and emptied from their beginning.
+
+use core::cmp::Reverse;
 
 use units::Instant;
 
-const BUCKETS: usize = 65;
+const BUCKETS: usize = 64;
+/// So many entries may be sorted into the front at a time.
+const FEW: usize = 32;
+/// So many may gather there before the later half goes back.
+const MANY: usize = 4 * FEW;
 
 /// Entries ordered by time, first in first out among equals.
 #[derive(Debug, Clone)]
 pub struct Calendar<T> {
-    /// Bucket 0 holds entries at `last` itself; bucket b those that differ first in bit b - 1.
+    /// Entries up to `reach`, the next one last.
+    front: Vec<(Instant, T)>,
+    /// Entries beyond `reach`; bucket b holds those whose time differs from it first in bit b.
     buckets: Vec<Vec<(Instant, T)>>,
-    /// Bit b - 1 is set if bucket b holds entries.
+    /// Bit b is set if bucket b holds entries.
     occupied: u64,
-    /// Place of the next entry to leave bucket 0.
-    head: usize,
+    /// Latest time that belongs in the front.
+    reach: Instant,
     /// Time of the last entry taken.
     last: Instant,
     len: usize,
@@ -33,9 +43,10 @@ impl<T: Copy> Calendar<T> {
     /// An empty calendar at the beginning of time.
     pub fn new() -> Self {
         Self {
+            front: Vec::with_capacity(MANY + 1),
             buckets: (0..BUCKETS).map(|_| Vec::new()).collect(),
             occupied: 0,
-            head: 0,
+            reach: Instant::MAX,
             last: Instant::ZERO,
             len: 0,
         }
@@ -51,11 +62,6 @@ impl<T: Copy> Calendar<T> {
         self.len == 0
     }
 
-    fn bucket_of(&self, at: Instant) -> usize {
-        let differing = at.as_nanos() ^ self.last.as_nanos();
-        (u64::BITS - differing.leading_zeros()) as usize
-    }
-
     /// Adds an entry.
     ///
     /// # Panics
@@ -63,51 +69,101 @@ impl<T: Copy> Calendar<T> {
     #[inline]
     pub fn push(&mut self, at: Instant, what: T) {
         assert!(at >= self.last, "entry at {at:?} is before the present {:?}", self.last);
-        self.put(at, what);
         self.len += 1;
+        if at > self.reach {
+            self.put(at, what);
+            return;
+        }
+        // Most are due soon: the place is near the end.
+        let mut place = self.front.len();
+        self.front.push((at, what));
+        while place > 0 && self.front[place - 1].0 <= at {
+            self.front[place] = self.front[place - 1];
+            place -= 1;
+        }
+        self.front[place] = (at, what);
+        if self.front.len() > MANY {
+            self.shorten();
+        }
     }
 
-    #[inline]
+    /// Adds an entry beyond the front.
     fn put(&mut self, at: Instant, what: T) {
-        let bucket = self.bucket_of(at);
-        if bucket > 0 {
-            self.occupied |= 1 << (bucket - 1);
-        }
+        let differing = at.as_nanos() ^ self.reach.as_nanos();
+        let bucket = differing.ilog2() as usize;
+        self.occupied |= 1 << bucket;
         self.buckets[bucket].push((at, what));
     }
 
     /// Takes the earliest entry; among equals the one that came first.
     #[inline]
     pub fn pop(&mut self) -> Option<(Instant, T)> {
-        if self.len == 0 {
-            return None;
-        }
-        if self.head == self.buckets[0].len() {
+        if self.front.is_empty() {
             self.refill();
         }
-        let entry = self.buckets[0][self.head];
-        self.head += 1;
+        let entry = self.front.pop()?;
+        self.last = entry.0;
         self.len -= 1;
         Some(entry)
     }
 
-    /// Empties bucket 0 and spreads the lowest bucket that has entries over those below it.
+    /// Fills the empty front from the lowest bucket, or with all there is if that is little.
     fn refill(&mut self) {
-        self.buckets[0].clear();
-        self.head = 0;
+        while self.occupied != 0 {
+            let lowest = self.occupied.trailing_zeros() as usize;
+            // The bucket gets its own room back below: entries only go to lower ones.
+            let mut entries = core::mem::take(&mut self.buckets[lowest]);
+            self.occupied &= self.occupied - 1;
+            let few = entries.len() <= FEW;
+            // All of the bucket share the bits above, and differ from `reach` in this one.
+            let range = (1_u64 << lowest) | ((1 << lowest) - 1);
+            let reach = self.reach.as_nanos();
+            let first = entries.iter().map(|entry| entry.0).min().unwrap_or(self.last);
+            self.reach = if few { Instant::from_nanos(reach | range) } else { first };
+            // From the last to the first, since the front stands in reverse.
+            for &(at, what) in entries.iter().rev() {
+                if at <= self.reach {
+                    self.front.push((at, what));
+                }
+            }
+            for &(at, what) in &entries {
+                if at > self.reach {
+                    self.put(at, what);
+                }
+            }
+            entries.clear();
+            self.buckets[lowest] = entries;
+            self.front.sort_by_key(|entry| Reverse(entry.0));
+            if !self.front.is_empty() {
+                break;
+            }
+        }
         if self.occupied == 0 {
+            // Nothing lies behind: whatever comes next belongs in the front.
+            self.reach = Instant::MAX;
+        }
+    }
+
+    /// Too much has gathered in the front: its later half goes into the buckets.
+    #[cold]
+    fn shorten(&mut self) {
+        let middle = self.front[self.front.len() / 2].0;
+        let later = self.front.partition_point(|entry| entry.0 >= middle);
+        if later == self.front.len() {
+            // All of the first half are due at one instant.
             return;
         }
-        let lowest = self.occupied.trailing_zeros() as usize + 1;
-        self.occupied &= self.occupied - 1;
-        // The bucket gets its own room back below: entries only go to lower ones.
-        let mut entries = core::mem::take(&mut self.buckets[lowest]);
-        self.last = entries.iter().map(|entry| entry.0).min().unwrap_or(self.last);
-        for &(at, what) in &entries {
+        // Everything behind the front finds its place anew. Equals stay in order: the front's
+        // own are earlier than all others, and those of one bucket move in their order.
+        let mut behind: Vec<(Instant, T)> = self.front.drain(..later).rev().collect();
+        for bucket in &mut self.buckets {
+            behind.append(bucket);
+        }
+        self.occupied = 0;
+        self.reach = Instant::from_nanos(middle.as_nanos() - 1);
+        for (at, what) in behind {
             self.put(at, what);
         }
-        entries.clear();
-        self.buckets[lowest] = entries;
     }
 }
 
@@ -134,25 +190,41 @@ mod tests {
         assert_eq!(order, [0, 1, 2, 3, 4, 5]);
     }
 
-    #[test]
-    fn agrees_with_a_sorted_list_on_random_work() {
+    /// Random work, held to a list in stable order by (time, arrival). `pushes` of ten steps add
+    /// an entry up to 2^`bits` ns ahead, of which the low `coarse` bits are zero.
+    fn agrees_with_a_sorted_list(pushes: u64, bits: u64, coarse: u32) {
         let mut stream = Stream::named(1, "calendar", "test");
         let mut calendar = Calendar::new();
-        // Reference: stable order by (time, arrival).
-        let mut waiting: Vec<(Instant, u64)> = Vec::new();
+        let mut waiting = std::collections::BTreeSet::new();
         let mut now = Instant::ZERO;
         for n in 0..20_000 {
-            if stream.below(5) < 3 {
-                let ahead = 1 << stream.below(40);
-                let when = now + Duration::from_nanos(stream.below(ahead));
+            if stream.below(10) < pushes {
+                let most = 1 << stream.below(bits);
+                let ahead = stream.below(most) >> coarse << coarse;
+                let when = now + Duration::from_nanos(ahead);
                 calendar.push(when, n);
-                waiting.push((when, n));
-            } else if let Some(first) = waiting.iter().copied().min_by_key(|e| (e.0, e.1)) {
-                waiting.retain(|entry| *entry != first);
-                assert_eq!(calendar.pop(), Some(first));
-                now = first.0;
+                waiting.insert((when, n));
+            } else {
+                let first = waiting.pop_first();
+                assert_eq!(calendar.pop(), first);
+                now = first.map_or(now, |entry| entry.0);
             }
             assert_eq!(calendar.len(), waiting.len());
+        }
+        while let Some(first) = waiting.pop_first() {
+            assert_eq!(calendar.pop(), Some(first));
+        }
+        assert_eq!(calendar.pop(), None);
+    }
+
+    #[test]
+    fn agrees_with_a_sorted_list_on_random_work() {
+        for pushes in [5, 6, 9] {
+            agrees_with_a_sorted_list(pushes, 40, 0);
+            agrees_with_a_sorted_list(pushes, 14, 0);
+            // Many at the same instants.
+            agrees_with_a_sorted_list(pushes, 20, 17);
+            agrees_with_a_sorted_list(pushes, 8, 7);
         }
     }
 

@@ -9,25 +9,32 @@ pub struct Pool<P> {
     free: Vec<u32>,
 }
 
-impl<P: Copy> Pool<P> {
+impl<P: Copy + Default> Pool<P> {
     /// An empty pool.
     pub const fn new() -> Self {
         Self { slots: Vec::new(), free: Vec::new() }
     }
 
-    /// Stores a packet.
+    /// A number for a packet that is still to be written; what it holds is whatever was there.
     #[inline]
-    pub fn put(&mut self, packet: P) -> PacketId {
+    pub fn reserve(&mut self) -> PacketId {
         match self.free.pop() {
-            Some(slot) => {
-                self.slots[slot as usize] = packet;
-                PacketId(slot)
-            }
+            Some(slot) => PacketId(slot),
             None => {
-                self.slots.push(packet);
+                self.slots.push(P::default());
+                // As many places for freed numbers as there are numbers: freeing never allocates.
+                self.free.reserve(self.slots.len());
                 PacketId((self.slots.len() - 1) as u32)
             }
         }
+    }
+
+    /// Stores a packet.
+    #[inline]
+    pub fn put(&mut self, packet: P) -> PacketId {
+        let id = self.reserve();
+        self.slots[id.0 as usize] = packet;
+        id
     }
 
     /// Looks at a packet.
@@ -42,11 +49,10 @@ impl<P: Copy> Pool<P> {
         &mut self.slots[id.0 as usize]
     }
 
-    /// Takes a packet out; its number is free again.
+    /// Gives a packet's number back, to be used again.
     #[inline]
-    pub fn take(&mut self, id: PacketId) -> P {
+    pub fn release(&mut self, id: PacketId) {
         self.free.push(id.0);
-        self.slots[id.0 as usize]
     }
 
     /// Packets stored now.
@@ -68,7 +74,7 @@ mod tests {
     fn numbers_are_used_again() {
         let mut pool = Pool::new();
         let (a, b) = (pool.put('a'), pool.put('b'));
-        assert_eq!(pool.take(a), 'a');
+        pool.release(a);
         let c = pool.put('c');
         assert_eq!(c, a);
         assert_eq!((*pool.get(b), *pool.get(c), pool.len()), ('b', 'c', 2));

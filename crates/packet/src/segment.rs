@@ -212,17 +212,21 @@ impl fmt::Debug for SackBlocks {
 }
 
 /// Options besides the timestamps: a SYN has its own, any other segment may carry SACK blocks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Options {
+    /// No others.
+    #[default]
+    None,
     /// On a SYN.
     Syn(SynOptions),
-    /// On all others; usually empty.
+    /// SACK blocks, at least one: make it from them with `into()`, which gives
+    /// [`Options::None`] for none.
     Sack(SackBlocks),
 }
 
-impl Default for Options {
-    fn default() -> Self {
-        Self::Sack(SackBlocks::EMPTY)
+impl From<SackBlocks> for Options {
+    fn from(blocks: SackBlocks) -> Self {
+        if blocks.as_slice().is_empty() { Self::None } else { Self::Sack(blocks) }
     }
 }
 
@@ -271,7 +275,7 @@ impl Segment {
     pub fn sack_blocks(&self) -> &[SackBlock] {
         match &self.options {
             Options::Sack(blocks) => blocks.as_slice(),
-            Options::Syn(_) => &[],
+            Options::None | Options::Syn(_) => &[],
         }
     }
 
@@ -280,7 +284,7 @@ impl Segment {
     pub const fn syn_options(&self) -> Option<&SynOptions> {
         match &self.options {
             Options::Syn(syn) => Some(syn),
-            Options::Sack(_) => None,
+            Options::None | Options::Sack(_) => None,
         }
     }
 
@@ -289,6 +293,7 @@ impl Segment {
     pub fn options_len(&self) -> u32 {
         let timestamps = self.timestamps.is_some();
         match &self.options {
+            Options::None => 12 * u32::from(timestamps),
             Options::Sack(blocks) => {
                 let sack = blocks.as_slice().len() as u32;
                 12 * u32::from(timestamps) + if sack == 0 { 0 } else { 4 + 8 * sack }

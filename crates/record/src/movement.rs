@@ -4,7 +4,7 @@ use units::{FlowId, HostId, SeqNum};
 
 /// Number of a packet within a run, in the order in which packets left their hosts. A copy made
 /// on the way has a number of its own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PacketNumber(pub u64);
 
 /// Number of a station within a run: the elements of the first path's own forward, then back,

@@ -17,19 +17,63 @@ use net::reorder::reverse::Reverse;
 use net::thin::Thin;
 use net::token_bucket::{Policer, Shaper};
 use packet::{Dir, Flags, Segment};
-use units::Instant;
+use units::{Bytes, Instant};
 
 use crate::scenario::{Element, Scenario};
 use crate::world::SetupError;
 
-/// A one-way road: the stations a packet meets, in order, and where it ends. Several roads may
-/// lead through one station.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Road {
-    /// Numbers of stations.
-    pub(crate) stations: Vec<u32>,
-    /// Host whose network card it ends at.
-    pub(crate) to: u16,
+/// What a packet comes to next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stop {
+    /// A station, by number. Several roads may lead through one.
+    Station(u32),
+    /// The network card of a host: the end of the road.
+    Host(u16),
+}
+
+/// All one-way roads, as one row of stops: forward and reverse road of the first path, then of
+/// the second, and so on, each ending with its host.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Roads {
+    stops: Vec<Stop>,
+    /// Where each road begins.
+    starts: Vec<u32>,
+}
+
+impl Roads {
+    /// The stop with that number.
+    #[inline]
+    pub(crate) fn stop(&self, number: u32) -> Stop {
+        self.stops[number as usize]
+    }
+
+    /// First stops of the forward and the reverse road of a path.
+    pub(crate) fn of_path(&self, path: usize) -> Option<[u32; 2]> {
+        self.starts.as_chunks().0.get(path).copied()
+    }
+
+    /// Does a road begin at this stop?
+    #[inline]
+    pub(crate) fn begins(&self, number: u32) -> bool {
+        number == 0 || matches!(self.stop(number - 1), Stop::Host(_))
+    }
+
+    /// Place of a stop on its road, and the host that the road leads to.
+    pub(crate) fn place(&self, number: u32) -> (u16, u16) {
+        let road = self.starts.partition_point(|&start| start <= number) - 1;
+        let mut ahead = self.stops[number as usize..].iter();
+        let to = ahead.find_map(|stop| match stop {
+            Stop::Host(host) => Some(*host),
+            Stop::Station(_) => None,
+        });
+        ((number - self.starts[road]) as u16, to.unwrap_or_default())
+    }
+
+    fn add(&mut self, stations: impl Iterator<Item = u32>, to: usize) {
+        self.starts.push(self.stops.len() as u32);
+        self.stops.extend(stations.map(Stop::Station));
+        self.stops.push(Stop::Host(to as u16));
+    }
 }
 
 /// An element in its place.
@@ -137,12 +181,24 @@ impl Station {
     }
 
     #[inline(always)]
-    pub(crate) fn accept(&mut self, now: Instant, id: PacketId, packet: &Segment) -> Verdict {
+    pub(crate) fn accept(
+        &mut self,
+        now: Instant,
+        id: PacketId,
+        packet: &Segment,
+        size: Bytes,
+    ) -> Verdict {
         match &mut self.stage {
-            Stage::Link(link) => link.accept(now, id, &view(packet)),
-            Stage::Delay(delay) => delay.accept(now, id, &view(packet)),
-            Stage::Other(other) => other.accept(now, id, &view(packet)),
+            Stage::Link(link) => link.accept(now, id, &view(packet, size)),
+            Stage::Delay(delay) => delay.accept(now, id, &view(packet, size)),
+            Stage::Other(other) => other.accept(now, id, &view(packet, size)),
         }
+    }
+
+    /// Is what comes in always behind what is there?
+    #[inline(always)]
+    pub(crate) const fn keeps_order(&self) -> bool {
+        matches!(self.stage, Stage::Link(_) | Stage::Delay(_))
     }
 
     #[inline(always)]
@@ -164,13 +220,13 @@ impl Station {
     }
 }
 
-/// What elements may know of a packet. Inlined so that what an element does not ask for is not
-/// worked out.
+/// What elements may know of a packet of `size`. Inlined so that what an element does not ask for
+/// is not worked out.
 #[inline(always)]
-fn view(packet: &Segment) -> View {
+fn view(packet: &Segment, size: Bytes) -> View {
     let bare = packet.flags == Flags::ACK && packet.payload == 0 && packet.sack_blocks().is_empty();
     View {
-        size: packet.wire_len(),
+        size,
         payload: packet.payload,
         flow: packet.flow,
         back: packet.dir == Dir::Reverse,
@@ -211,12 +267,12 @@ fn kind(element: &Element) -> &'static str {
 ///
 /// # Errors
 /// The first path or shared element that names what is not there, or that has too many elements.
-pub(crate) fn build(scenario: &Scenario) -> Result<(Vec<Station>, Vec<Road>), SetupError> {
+pub(crate) fn build(scenario: &Scenario) -> Result<(Vec<Station>, Roads), SetupError> {
     let own = |element: &&Element| !matches!(element, Element::Shared(_));
     let all = scenario.paths.iter().flat_map(|path| path.forward.iter().chain(&path.reverse));
     let mut builder =
         Builder { scenario, stations: Vec::new(), first_shared: all.filter(own).count() as u32 };
-    let mut roads = Vec::with_capacity(2 * scenario.paths.len());
+    let mut roads = Roads::default();
     // Paths so far between hosts of these names.
     let mut numbers: BTreeMap<[&str; 2], u32> = BTreeMap::new();
     for (index, path) in scenario.paths.iter().enumerate() {
@@ -224,11 +280,12 @@ pub(crate) fn build(scenario: &Scenario) -> Result<(Vec<Station>, Vec<Road>), Se
         let name = |host: usize| scenario.hosts.get(host).map(|host| host.name.as_str());
         let Some((a, b)) = name(path.from).zip(name(path.to)) else { return Err(wrong) };
         let number = numbers.entry([a.min(b), a.max(b)]).or_default();
-        let forward = builder.road(&path.forward, path.to, &format!("{a} to {b}, path {number}"));
-        let reverse = builder.road(&path.reverse, path.from, &format!("{b} to {a}, path {number}"));
+        let forward = builder.road(&path.forward, &format!("{a} to {b}, path {number}"));
+        let reverse = builder.road(&path.reverse, &format!("{b} to {a}, path {number}"));
         *number += 1;
         let (forward, reverse) = forward.zip(reverse).ok_or(wrong)?;
-        roads.extend([forward, reverse]);
+        roads.add(forward.into_iter(), path.to);
+        roads.add(reverse.into_iter(), path.from);
     }
     for (index, shared) in scenario.shared.iter().enumerate() {
         let owner = format!("shared {}", shared.name);
@@ -247,8 +304,8 @@ struct Builder<'a> {
 
 impl Builder<'_> {
     /// Adds the stations of a road that leads `way`; `None` if it cannot be.
-    fn road(&mut self, elements: &[Element], to: usize, way: &str) -> Option<Road> {
-        // A parcel counts the stations it has come to in 16 bits.
+    fn road(&mut self, elements: &[Element], way: &str) -> Option<Vec<u32>> {
+        // Events tell the place of an element in 16 bits.
         if elements.len() >= usize::from(u16::MAX) {
             return None;
         }
@@ -271,7 +328,7 @@ impl Builder<'_> {
                 _ => return None,
             }
         }
-        Some(Road { stations, to: to as u16 })
+        Some(stations)
     }
 }
 
@@ -287,7 +344,7 @@ mod tests {
 
     const PAUSE: Element = Element::Delay(Duration::ZERO);
 
-    fn stations(forward: Vec<Element>, reverse: Vec<Element>) -> (Vec<Station>, Vec<Road>) {
+    fn stations(forward: Vec<Element>, reverse: Vec<Element>) -> (Vec<Station>, Roads) {
         build(&world(forward, reverse)).unwrap()
     }
 
@@ -297,14 +354,13 @@ mod tests {
     }
 
     /// Fates of 200 packets at a station.
-    fn luck(
-        (stations, roads): &mut (Vec<Station>, Vec<Road>),
-        road: usize,
-        hop: usize,
-    ) -> Vec<bool> {
-        let station = &mut stations[roads[road].stations[hop] as usize];
+    fn luck((stations, roads): &mut (Vec<Station>, Roads), road: usize, hop: u32) -> Vec<bool> {
+        let Stop::Station(index) = roads.stop(roads.starts[road] + hop) else { panic!("a host") };
+        let station = &mut stations[index as usize];
         let packet = Segment { payload: 1_448, ..Segment::default() };
-        let mut lost = || station.accept(Instant::ZERO, PacketId(0), &packet) == Verdict::Dropped;
+        let mut lost = || {
+            station.accept(Instant::ZERO, PacketId(0), &packet, Bytes(1_500)) == Verdict::Dropped
+        };
         (0..200).map(|_| lost()).collect()
     }
 
@@ -340,8 +396,14 @@ mod tests {
         let forward = vec![PAUSE, shared.clone(), PAUSE];
         let (stations, roads) = stations(forward, vec![shared, half()]);
         assert_eq!(stations.len(), 4);
-        assert_eq!(roads[0].stations, [0, 3, 1]);
-        assert_eq!(roads[1].stations, [3, 2]);
+        let row = [0, 3, 1].map(Stop::Station);
+        assert_eq!(roads.stops[..4], [row[0], row[1], row[2], Stop::Host(1)]);
+        let row = [3, 2].map(Stop::Station);
+        assert_eq!(roads.stops[4..], [row[0], row[1], Stop::Host(0)]);
+        assert_eq!(roads.of_path(0), Some([0, 4]));
+        assert_eq!(roads.of_path(1), None);
+        assert_eq!((roads.begins(0), roads.begins(1), roads.begins(4)), (true, false, true));
+        assert_eq!((roads.place(2), roads.place(4)), ((2, 1), (0, 0)));
     }
 
     #[test]

@@ -5,9 +5,7 @@ mod packets;
 use cc::Algorithm;
 use machine::{Cx, Endpoint as _, PacketId, Signal};
 use net::calendar::Calendar;
-use net::offload::split;
 use net::pool::Pool;
-use packet::Segment;
 use record::Who;
 use tcp::{Config, Endpoint, Side};
 use units::{Bytes, Duration, FlowId, HostId, Instant, SeqNum, Stream};
@@ -18,8 +16,8 @@ use crate::app::Application;
 use crate::card::Card;
 use crate::observer::Observer;
 use crate::outcome::{FlowOutcome, Outcome};
-use crate::road::{self, Road, Station};
-use crate::scenario::{App, Burst, Element, Flow, Host, Pause, Scenario, TapPlace};
+use crate::road::{self, Roads, Station};
+use crate::scenario::{App, Burst, Element, Flow, Pause, Scenario, TapPlace};
 
 /// Why a scenario could not be set up. The text form refuses these with a better message.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,18 +51,23 @@ pub enum SetupError {
     },
 }
 
-/// An entry of the calendar: who wants to run.
+/// An entry of the calendar: who wants to run. Ends are numbered as in [`World::ends`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Wake {
     Start(u32),
     Station(u32),
     Card(u16),
-    Timer { flow: u32, side: u8 },
-    App { flow: u32, side: u8 },
+    Timer(u32),
+    App(u32),
 }
 
 const CLIENT: usize = 0;
 const SERVER: usize = 1;
+
+/// Number of one end of a flow.
+const fn end_of(flow: usize, side: usize) -> usize {
+    2 * flow + side
+}
 /// Entries of the calendar between two calls of [`Observer::progress`].
 const PROGRESS_EVERY: u64 = 1 << 16;
 
@@ -76,7 +79,7 @@ struct End {
     /// Payload bytes that the application has read.
     read: u64,
     host: u16,
-    /// The road that its segments take, by number.
+    /// Where on [`World::roads`] its segments begin their way.
     road: u32,
     /// Time of the entry in the calendar that stands for its timers.
     armed: Option<Instant>,
@@ -87,18 +90,11 @@ struct End {
 
 #[derive(Debug)]
 struct Connection {
-    ends: [End; 2],
-    /// The end that sends the bytes that count.
+    /// The side that sends the bytes that count.
     sender: usize,
     started: Instant,
     /// When the last byte that counts was read.
     read_all_at: Option<Instant>,
-}
-
-impl Connection {
-    fn over(&self) -> bool {
-        self.ends.iter().all(|end| end.closed)
-    }
 }
 
 struct World<'a, O: Observer> {
@@ -112,9 +108,10 @@ struct World<'a, O: Observer> {
     /// Copies that have left the station where they were made, but gone no further yet.
     copies: Vec<PacketId>,
     stations: Vec<Station>,
-    /// Forward and reverse road of the first path, then of the second, and so on.
-    roads: Vec<Road>,
+    roads: Roads,
     cards: Vec<Card>,
+    /// Client and server of the first flow, then of the second, and so on.
+    ends: Vec<End>,
     flows: Vec<Connection>,
     open: usize,
 }
@@ -162,12 +159,13 @@ impl<'a, O: Observer> World<'a, O> {
             stations,
             roads,
             cards: cards.collect(),
+            ends: Vec::with_capacity(2 * scenario.flows.len()),
             flows: Vec::with_capacity(scenario.flows.len()),
             open: scenario.flows.len(),
         };
         for (index, flow) in scenario.flows.iter().enumerate() {
-            let (forward, reverse) = (2 * flow.path as u32, 2 * flow.path as u32 + 1);
             let ends = (flow.from, flow.to);
+            let [forward, reverse] = world.roads.of_path(flow.path).unwrap_or_default();
             let (out, back) = match scenario.paths.get(flow.path) {
                 Some(path) if (path.from, path.to) == ends => (forward, reverse),
                 Some(path) if (path.to, path.from) == ends => (reverse, forward),
@@ -196,11 +194,9 @@ impl<'a, O: Observer> World<'a, O> {
         let draws = Stream::named(self.scenario.seed, &format!("flow {}", flow.name), "pause");
         let client = Application::client(&flow.app, draws);
         let server = Application::server(&flow.app);
+        self.ends.push(end(Side::Client, flow.from, out, client));
+        self.ends.push(end(Side::Server, flow.to, back, server));
         self.flows.push(Connection {
-            ends: [
-                end(Side::Client, flow.from, out, client),
-                end(Side::Server, flow.to, back, server),
-            ],
             sender: if matches!(flow.app, App::Requests { .. }) { SERVER } else { CLIENT },
             started,
             read_all_at: None,
@@ -211,108 +207,105 @@ impl<'a, O: Observer> World<'a, O> {
     fn happen(&mut self, wake: Wake) {
         match wake {
             Wake::Start(flow) => {
-                self.flows[flow as usize].ends[CLIENT].tcp.open();
-                self.serve(flow as usize, CLIENT);
+                let index = end_of(flow as usize, CLIENT);
+                self.ends[index].tcp.open();
+                self.serve(index);
             }
             Wake::Station(station) => self.run_station(station as usize),
             Wake::Card(card) => self.run_card(card as usize),
-            Wake::Timer { flow, side } => self.run_timer(flow as usize, usize::from(side)),
-            Wake::App { flow, side } => self.run_app(flow as usize, usize::from(side)),
+            Wake::Timer(index) => self.run_timer(index as usize),
+            Wake::App(index) => self.run_app(index as usize),
         }
     }
 
     /// After anything was said to an endpoint: sends what it wants to send, lets the application
     /// act or calls it for later, sets its alarm.
-    fn serve(&mut self, flow: usize, side: usize) {
+    fn serve(&mut self, index: usize) {
         loop {
-            self.drain(flow, side);
+            self.drain(index);
             let mut acts = false;
-            while let Some(signal) = self.flows[flow].ends[side].tcp.poll_signal() {
-                acts |= self.on_signal(flow, side, signal);
+            while let Some(signal) = self.ends[index].tcp.poll_signal() {
+                acts |= self.on_signal(index, signal);
             }
             if !acts {
                 break;
             }
-            self.act(flow, side);
+            self.act(index);
         }
-        let end = &mut self.flows[flow].ends[side];
+        let end = &mut self.ends[index];
         if let Some((at, _)) = end.tcp.poll_timeout()
             && end.armed.is_none_or(|armed| at < armed)
         {
             end.armed = Some(at);
-            self.calendar.push(at, Wake::Timer { flow: flow as u32, side: side as u8 });
+            self.calendar.push(at, Wake::Timer(index as u32));
         }
     }
 
-    fn drain(&mut self, flow: usize, side: usize) {
-        let mut slot = Segment::default();
-        loop {
-            let end = &mut self.flows[flow].ends[side];
+    fn drain(&mut self, index: usize) {
+        while self.ends[index].tcp.wants_to_send() {
+            let end = &mut self.ends[index];
             let (host, road) = (end.host, end.road);
-            let who = Who { host: HostId(host), flow: FlowId(flow as u32) };
+            let who = Who { host: HostId(host), flow: FlowId((index / 2) as u32) };
             let mut cx = Cx { now: self.now, who, rec: &mut *self.observer };
-            if end.tcp.poll_transmit(&mut cx, &mut slot).is_err() {
+            // The endpoint writes its segment where it will lie on its way.
+            let id = self.pool.reserve();
+            if end.tcp.poll_transmit(&mut cx, &mut self.pool.get_mut(id).segment).is_err() {
+                self.pool.release(id);
                 return;
             }
-            self.look(usize::from(host), TapPlace::Stack, true, &slot);
-            for packet in split(&slot) {
-                self.depart(host, road, &packet);
-            }
+            self.depart(host, road, id);
         }
     }
 
     /// Returns true if the application is to act at once.
-    fn on_signal(&mut self, flow: usize, side: usize, signal: Signal) -> bool {
+    fn on_signal(&mut self, index: usize, signal: Signal) -> bool {
+        let host = usize::from(self.ends[index].host);
+        let delay = self.scenario.hosts[host].delay;
         match signal {
             Signal::Closed | Signal::Aborted => {
-                let was_over = self.flows[flow].over();
-                if signal == Signal::Aborted {
-                    self.flows[flow].ends.iter_mut().for_each(|end| end.closed = true);
-                } else {
-                    self.flows[flow].ends[side].closed = true;
-                }
-                if !was_over && self.flows[flow].over() {
-                    self.open -= 1;
-                }
+                self.on_closed(index, signal == Signal::Aborted);
                 return false;
             }
-            Signal::Connected => {
-                let delay = self.host_of(flow, side).delay;
-                self.flows[flow].ends[side].app.begin(self.now + delay);
-            }
+            Signal::Connected => self.ends[index].app.begin(self.now + delay),
             Signal::Writable | Signal::Readable => {}
         }
-        let delay = self.host_of(flow, side).delay;
         if !delay.is_zero() {
-            self.call_app(flow, side, self.now + delay);
+            self.call_app(index, self.now + delay);
         }
         delay.is_zero()
     }
 
-    fn host_of(&self, flow: usize, side: usize) -> &'a Host {
-        &self.scenario.hosts[usize::from(self.flows[flow].ends[side].host)]
-    }
-
-    fn call_app(&mut self, flow: usize, side: usize, at: Instant) {
-        let end = &mut self.flows[flow].ends[side];
-        if end.app_at.is_none_or(|set| at < set) {
-            end.app_at = Some(at);
-            self.calendar.push(at, Wake::App { flow: flow as u32, side: side as u8 });
+    #[cold]
+    fn on_closed(&mut self, index: usize, aborted: bool) {
+        let (one, other) = (index, index ^ 1);
+        let was_over = self.ends[one].closed && self.ends[other].closed;
+        self.ends[one].closed = true;
+        self.ends[other].closed |= aborted;
+        if !was_over && self.ends[other].closed {
+            self.open -= 1;
         }
     }
 
-    fn run_app(&mut self, flow: usize, side: usize) {
-        let end = &mut self.flows[flow].ends[side];
+    fn call_app(&mut self, index: usize, at: Instant) {
+        let end = &mut self.ends[index];
+        if end.app_at.is_none_or(|set| at < set) {
+            end.app_at = Some(at);
+            self.calendar.push(at, Wake::App(index as u32));
+        }
+    }
+
+    fn run_app(&mut self, index: usize) {
+        let end = &mut self.ends[index];
         end.app_at = end.app_at.filter(|&at| at > self.now);
-        self.act(flow, side);
-        self.serve(flow, side);
+        self.act(index);
+        self.serve(index);
     }
 
     /// The application reads, writes and closes as it wants; the endpoint is served afterwards.
-    fn act(&mut self, flow: usize, side: usize) {
+    fn act(&mut self, index: usize) {
         loop {
-            let end = &mut self.flows[flow].ends[side];
-            let who = Who { host: HostId(end.host), flow: FlowId(flow as u32) };
+            let end = &mut self.ends[index];
+            let who = Who { host: HostId(end.host), flow: FlowId((index / 2) as u32) };
             let mut cx = Cx { now: self.now, who, rec: &mut *self.observer };
             let read = end.tcp.read(&mut cx);
             end.read += read;
@@ -324,69 +317,66 @@ impl<'a, O: Observer> World<'a, O> {
             }
             end.app.taken(self.now, taken);
             // Every write calls the stack's output routine, which may make more room.
-            self.drain(flow, side);
+            self.drain(index);
         }
-        let connection = &mut self.flows[flow];
-        let end = &mut connection.ends[side];
+        let end = &mut self.ends[index];
         let at_end = end.tcp.at_end();
         if end.app.done(at_end) {
             end.tcp.close();
             // Bytes that count have come to their end where their reader has.
-            if side != connection.sender {
+            let connection = &mut self.flows[index / 2];
+            if index % 2 != connection.sender {
                 connection.read_all_at.get_or_insert(self.now);
             }
         }
         if let Some(at) = end.app.next_write(self.now).filter(|&at| at > self.now) {
-            self.call_app(flow, side, at);
+            self.call_app(index, at);
         }
     }
 
-    fn run_timer(&mut self, flow: usize, side: usize) {
-        let end = &mut self.flows[flow].ends[side];
+    fn run_timer(&mut self, index: usize) {
+        let end = &mut self.ends[index];
         end.armed = end.armed.filter(|&at| at > self.now);
-        let who = Who { host: HostId(end.host), flow: FlowId(flow as u32) };
+        let who = Who { host: HostId(end.host), flow: FlowId((index / 2) as u32) };
         let mut cx = Cx { now: self.now, who, rec: &mut *self.observer };
         // The entry may be an old one: the deadline has moved on since.
         end.tcp.handle_timeout(&mut cx);
-        self.serve(flow, side);
+        self.serve(index);
     }
 
     // Watching and counting.
 
+    /// Shows a packet to the taps at this place.
     #[inline]
-    fn look(&mut self, host: usize, place: TapPlace, outbound: bool, segment: &Segment) {
+    fn look(&mut self, host: u16, place: TapPlace, outbound: bool, id: PacketId) {
         for (number, tap) in self.scenario.taps.iter().enumerate() {
-            if tap.host == host && tap.place == place {
-                self.observer.tap(self.now, number, outbound, segment);
+            if tap.host == usize::from(host) && tap.place == place {
+                self.observer.tap(self.now, number, outbound, &self.pool.get(id).segment);
             }
         }
     }
 
     fn outcome(&self) -> Outcome {
-        let flows: Vec<_> = self
-            .flows
-            .iter()
-            .zip(&self.scenario.flows)
-            .map(|(connection, flow)| self.flow_outcome(connection, flow))
-            .collect();
-        let packets = |end: &End| end.tcp.totals().data_packets;
-        let segments = self.flows.iter().flat_map(|flow| &flow.ends).map(packets).sum();
+        let flows = (0..self.flows.len()).map(|flow| self.flow_outcome(flow)).collect();
+        let segments = self.ends.iter().map(|end| end.tcp.totals().data_packets).sum();
         Outcome { segments, flows, ended: self.now }
     }
 
-    fn flow_outcome(&self, connection: &Connection, flow: &Flow) -> FlowOutcome {
-        let [sending, reading] = [connection.sender, 1 - connection.sender];
-        let host = &self.scenario.hosts[usize::from(connection.ends[sending].host)];
-        let sender = &connection.ends[sending].tcp;
+    fn flow_outcome(&self, flow: usize) -> FlowOutcome {
+        let connection = &self.flows[flow];
+        let sending = &self.ends[end_of(flow, connection.sender)];
+        let reading = &self.ends[end_of(flow, 1 - connection.sender)];
+        let host = &self.scenario.hosts[usize::from(sending.host)];
+        let sender = &sending.tcp;
         let totals = sender.totals();
         FlowOutcome {
-            name: flow.name.clone(),
+            name: self.scenario.flows[flow].name.clone(),
             profile: host.profile.name,
             cc: match host.cc {
                 Algorithm::NewReno => "newreno",
                 Algorithm::Reno => "reno",
             },
-            bytes: Bytes(connection.ends[reading].read),
+            bytes: Bytes(reading.read),
             finished: connection.read_all_at.is_some(),
             duration: connection.read_all_at.unwrap_or(self.now).since(connection.started),
             retransmitted_segments: totals.retransmitted_packets,
@@ -396,7 +386,7 @@ impl<'a, O: Observer> World<'a, O> {
             max_cwnd: totals.max_cwnd,
             mss: sender.sender_state().mss,
             min_rtt: totals.min_rtt,
-            latency: connection.ends[CLIENT].app.latency(),
+            latency: self.ends[end_of(flow, CLIENT)].app.latency(),
         }
     }
 }

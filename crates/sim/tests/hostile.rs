@@ -161,7 +161,7 @@ impl Victim {
         if first_syn {
             self.scale.1 = match word.options {
                 Options::Syn(syn) => syn.window_scale,
-                Options::Sack(_) => None,
+                Options::None | Options::Sack(_) => None,
             };
         }
         let segment = Segment {
@@ -228,7 +228,7 @@ fn an_option() -> impl Strategy<Value = Options> {
             for (left, right) in list {
                 blocks.push(SackBlock { left: SeqNum(left), right: SeqNum(right) });
             }
-            Options::Sack(blocks)
+            blocks.into()
         }),
     ]
 }

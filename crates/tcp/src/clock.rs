@@ -1,5 +1,7 @@
 //! A kernel's clock: coarse ticks for timers, milliseconds for timestamps.
 
+use core::num::NonZeroU64;
+
 use units::ratio::{scaled, scaled_up};
 use units::{Duration, Instant};
 
@@ -9,6 +11,8 @@ const NANOS_PER_SECOND: u64 = 1_000_000_000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct KernelClock {
     hz: u32,
+    /// Length of a tick in nanoseconds, where that is a whole number.
+    tick_nanos: Option<NonZeroU64>,
     phase: Duration,
     timestamp_base: u32,
 }
@@ -17,16 +21,22 @@ impl KernelClock {
     /// A clock of `hz` ticks a second that stands `phase` into a tick (and into a millisecond)
     /// when the run begins, with timestamps counted on from `timestamp_base`.
     pub(crate) const fn new(hz: u32, phase: Duration, timestamp_base: u32) -> Self {
-        Self { hz, phase, timestamp_base }
+        let whole = hz > 0 && NANOS_PER_SECOND.is_multiple_of(hz as u64);
+        let tick_nanos = if whole { NonZeroU64::new(NANOS_PER_SECOND / hz as u64) } else { None };
+        Self { hz, tick_nanos, phase, timestamp_base }
     }
 
+    #[inline]
     fn nanos(&self, now: Instant) -> u64 {
         now.as_nanos().saturating_add(self.phase.as_nanos())
     }
 
     /// Ticks counted at `now`.
     pub(crate) fn tick(&self, now: Instant) -> u64 {
-        scaled(self.nanos(now), u64::from(self.hz), NANOS_PER_SECOND)
+        match self.tick_nanos {
+            Some(nanos) => self.nanos(now) / nanos,
+            None => scaled(self.nanos(now), u64::from(self.hz), NANOS_PER_SECOND),
+        }
     }
 
     /// When a timer set at `now` to run for `span` fires: at the tick that many ticks ahead, the
@@ -37,13 +47,20 @@ impl KernelClock {
 
     /// The instant at which the clock has counted `ticks` more than at `now`.
     pub(crate) fn after_ticks(&self, now: Instant, ticks: u64) -> Instant {
-        let nanos = scaled_up(self.tick(now) + ticks, NANOS_PER_SECOND, u64::from(self.hz));
+        let count = self.tick(now) + ticks;
+        let nanos = match self.tick_nanos {
+            Some(nanos) => count.saturating_mul(nanos.get()),
+            None => scaled_up(count, NANOS_PER_SECOND, u64::from(self.hz)),
+        };
         Instant::from_nanos(nanos.saturating_sub(self.phase.as_nanos()))
     }
 
     /// A span in whole ticks, rounded up.
     pub(crate) fn ticks(&self, span: Duration) -> u64 {
-        scaled_up(span.as_nanos(), u64::from(self.hz), NANOS_PER_SECOND)
+        match self.tick_nanos {
+            Some(nanos) => span.as_nanos().div_ceil(nanos.get()),
+            None => scaled_up(span.as_nanos(), u64::from(self.hz), NANOS_PER_SECOND),
+        }
     }
 
     /// Value of the timestamp clock, which counts milliseconds in both systems.

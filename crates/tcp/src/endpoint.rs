@@ -384,6 +384,12 @@ impl Endpoint {
         }
     }
 
+    /// Has the stack been asked to send, so that polling it may give a segment?
+    #[inline]
+    pub const fn wants_to_send(&self) -> bool {
+        self.snd.due
+    }
+
     /// Asks the stack to send what it may (a call of tcp_output).
     pub(crate) fn call_output(&mut self) {
         self.snd.due = true;
@@ -542,24 +548,28 @@ impl machine::Endpoint for Endpoint {
         self.input(cx, segment);
     }
 
+    #[inline]
     fn handle_timeout<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
         while let Some(purpose) = self.timers.take_due(cx.now) {
             self.on_timer(cx, purpose);
         }
     }
 
+    #[inline]
     fn poll_transmit<R: Recorder>(
         &mut self,
         cx: &mut Cx<'_, R>,
         slot: &mut Segment,
     ) -> Result<(), Waiting> {
-        self.output(cx, slot)
+        if self.snd.due { self.output(cx, slot) } else { Err(self.snd.waiting) }
     }
 
+    #[inline]
     fn poll_timeout(&self) -> Option<(Instant, Purpose)> {
         self.timers.next()
     }
 
+    #[inline]
     fn poll_signal(&mut self) -> Option<Signal> {
         const ALL: [Signal; 5] = [
             Signal::Connected,
@@ -568,8 +578,8 @@ impl machine::Endpoint for Endpoint {
             Signal::Closed,
             Signal::Aborted,
         ];
-        let signal = ALL.into_iter().find(|&s| self.signals & (1 << s as u8) != 0)?;
-        self.signals &= !(1 << signal as u8);
+        let signal = *ALL.get(self.signals.trailing_zeros() as usize)?;
+        self.signals &= self.signals - 1;
         Some(signal)
     }
 }

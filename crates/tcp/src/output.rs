@@ -33,14 +33,12 @@ struct Plan {
 }
 
 impl Endpoint {
+    /// One pass, asked for by [`Endpoint::call_output`] or by the pass before.
     pub(crate) fn output<R: Recorder>(
         &mut self,
         cx: &mut Cx<'_, R>,
         slot: &mut Segment,
     ) -> Result<(), Waiting> {
-        if !self.snd.due {
-            return Err(self.snd.waiting);
-        }
         if let Some((seq, ack)) = self.reset.take() {
             *slot = self.reset_segment(seq, ack);
             let at = self.payload_offset(self.snd.nxt);
@@ -67,6 +65,8 @@ impl Endpoint {
             Ok(self.plan_again(cause))
         } else if let Some(probe) = self.snd.probe.take() {
             Ok(self.plan_probe(probe))
+        } else if self.snd.buffer.used() == 0 && !self.fin_wanted() {
+            Err(if self.snd.fin { Waiting::Done } else { Waiting::Application })
         } else {
             match self.cfg.profile.burst {
                 BurstRule::FreeBsd { max } => self.plan_bytes(cx, max.get()),
@@ -104,12 +104,13 @@ impl Endpoint {
     fn begin_output<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
         self.snd.idle = self.snd.max == self.snd.una;
         self.snd.asked_at = self.snd.nxt;
-        let waits = self.data_end() > self.snd.nxt;
-        let rto = self.rtt.rto();
-        let (idle, long) = self.idle_for(cx.now, rto);
-        if self.snd.idle && waits && self.cfg.profile.after_idle && long {
-            let change = self.cc.on_idle(&Idle { idle, rto });
-            self.note(cx, change, Cause::Idle);
+        if self.snd.idle && self.cfg.profile.after_idle && self.data_end() > self.snd.nxt {
+            let rto = self.rtt.rto();
+            let (idle, long) = self.idle_for(cx.now, rto);
+            if long {
+                let change = self.cc.on_idle(&Idle { idle, rto });
+                self.note(cx, change, Cause::Idle);
+            }
         }
     }
 
@@ -216,9 +217,9 @@ impl Endpoint {
                 .timestamps
                 .then(|| Timestamps { val: self.clock.timestamp(cx.now), ecr: self.rcv.ts_recent }),
             options: if sack {
-                Options::Sack(self.rcv.reassembly.sack_blocks(self.rcv.irs, most_blocks))
+                self.rcv.reassembly.sack_blocks(self.rcv.irs, most_blocks).into()
             } else {
-                Options::default()
+                Options::None
             },
         };
         self.rcv.adv =
@@ -243,7 +244,8 @@ impl Endpoint {
     /// Bytes or a FIN left: moves the places, starts the timers, counts.
     fn note_sent<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, plan: &Plan) {
         let end = plan.at + plan.len + u64::from(plan.fin);
-        let packets = plan.len.div_ceil(self.mss()).max(1);
+        let mss = self.mss();
+        let packets = if plan.len <= mss { 1 } else { plan.len.div_ceil(mss) };
         if plan.len > 0 {
             self.totals.data_packets += packets;
         }

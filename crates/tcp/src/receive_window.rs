@@ -148,20 +148,23 @@ impl ReceiveWindow {
     /// Window in bytes that may be offered now; `promised` is what of the last offer is left,
     /// `waiting` are bytes that lie behind a gap (Linux charges them to the buffer).
     pub(crate) fn window(&self, promised: u64, waiting: u64) -> u64 {
-        let unit = 1_u64 << self.scale;
-        let most = MAX_FIELD << self.scale;
+        let scale = self.scale;
+        let most = MAX_FIELD << scale;
+        // In units of the scaled field, as a shift: this runs for every segment.
+        let rounded_up = |bytes: u64| bytes.saturating_add((1 << scale) - 1) >> scale << scale;
+        let rounded_down = |bytes: u64| bytes >> scale << scale;
         match &self.system {
             // roundup2 of tcp_output: rounding must not shrink the window.
             System::FreeBsd { .. } => {
                 let room = self.size.saturating_sub(self.unread);
                 let silly = room < self.size / 4 && room < self.maxseg;
                 let room = if silly { promised } else { room.max(promised) };
-                room.next_multiple_of(unit).min(most)
+                rounded_up(room).min(most)
             }
             // RFC 7323 section 2.4: what was promised stays.
             System::Fixed => {
-                let room = self.size.saturating_sub(self.unread) / unit * unit;
-                room.max(promised.next_multiple_of(unit)).min(most)
+                let room = rounded_down(self.size.saturating_sub(self.unread));
+                room.max(rounded_up(promised)).min(most)
             }
             System::Linux(linux) => {
                 let full = self.size * linux.ratio / 256;
@@ -169,12 +172,12 @@ impl ReceiveWindow {
                 let offer = if free < full / 2 && (free < full / 16 || free < linux.advmss) {
                     0
                 } else if free < full / 2 {
-                    (free / unit * unit).min(linux.rcv_ssthresh)
+                    rounded_down(free).min(linux.rcv_ssthresh)
                 } else {
-                    free.min(linux.rcv_ssthresh).next_multiple_of(unit)
+                    rounded_up(free.min(linux.rcv_ssthresh))
                 };
                 // tcp_select_window never takes back what was offered.
-                offer.max(promised.next_multiple_of(unit)).min(most)
+                offer.max(rounded_up(promised)).min(most)
             }
         }
     }

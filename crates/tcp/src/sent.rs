@@ -51,7 +51,8 @@ impl Sent {
     }
 
     fn packets_of(&self, burst: &Burst) -> u64 {
-        (burst.end - burst.start).div_ceil(self.mss)
+        let bytes = burst.end - burst.start;
+        if bytes <= self.mss { 1 } else { bytes.div_ceil(self.mss) }
     }
 
     /// New bytes `[start, end)` left.
@@ -81,9 +82,9 @@ impl Sent {
             oldest = oldest.or(Some(burst.sent_at));
             newest = Some(burst.sent_at);
             resent |= burst.resent;
-            let old = (burst.end - burst.start).div_ceil(self.mss);
             if burst.end <= una {
-                self.packets -= old;
+                let bytes = burst.end - burst.start;
+                self.packets -= if bytes <= self.mss { 1 } else { bytes.div_ceil(self.mss) };
                 self.bursts.pop_front();
                 continue;
             }

@@ -12,13 +12,13 @@ const ALL: [Purpose; 5] = [
     Purpose::TimeWait,
 ];
 
-/// One deadline for each purpose.
-#[derive(Debug, Clone, Default)]
+/// One deadline for each purpose; [`Instant::MAX`] where there is none.
+#[derive(Debug, Clone)]
 pub(crate) struct Timers {
-    at: [Option<Instant>; ALL.len()],
+    at: [Instant; ALL.len()],
 }
 
-fn slot(purpose: Purpose) -> usize {
+const fn slot(purpose: Purpose) -> usize {
     match purpose {
         Purpose::DelayedAck => 0,
         Purpose::Retransmit => 1,
@@ -28,27 +28,44 @@ fn slot(purpose: Purpose) -> usize {
     }
 }
 
+impl Default for Timers {
+    fn default() -> Self {
+        Self { at: [Instant::MAX; ALL.len()] }
+    }
+}
+
 impl Timers {
-    pub(crate) fn set(&mut self, purpose: Purpose, at: Instant) {
-        self.at[slot(purpose)] = Some(at);
+    #[inline]
+    pub(crate) const fn set(&mut self, purpose: Purpose, at: Instant) {
+        self.at[slot(purpose)] = at;
     }
 
-    pub(crate) fn stop(&mut self, purpose: Purpose) {
-        self.at[slot(purpose)] = None;
+    #[inline]
+    pub(crate) const fn stop(&mut self, purpose: Purpose) {
+        self.at[slot(purpose)] = Instant::MAX;
     }
 
     pub(crate) fn stop_all(&mut self) {
-        self.at = [None; ALL.len()];
+        *self = Self::default();
     }
 
+    #[inline]
     pub(crate) fn runs(&self, purpose: Purpose) -> bool {
-        self.at[slot(purpose)].is_some()
+        self.at[slot(purpose)] != Instant::MAX
+    }
+
+    /// When the next deadline is.
+    #[inline]
+    pub(crate) fn next_at(&self) -> Option<Instant> {
+        let first = self.at.iter().fold(Instant::MAX, |first, &at| first.min(at));
+        (first != Instant::MAX).then_some(first)
     }
 
     /// The next deadline.
+    #[inline]
     pub(crate) fn next(&self) -> Option<(Instant, Purpose)> {
-        let set = ALL.iter().filter_map(|&purpose| Some((self.at[slot(purpose)]?, purpose)));
-        set.min_by_key(|&(at, _)| at)
+        let first = self.next_at()?;
+        ALL.into_iter().find(|&purpose| self.at[slot(purpose)] == first).map(|p| (first, p))
     }
 
     /// Takes a deadline that has come.

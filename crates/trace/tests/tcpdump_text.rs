@@ -127,7 +127,7 @@ fn segment(line: &TraceLine<'_>, isn: SeqNum, peer_isn: SeqNum) -> Segment {
         window: line.window,
         // Left out in the mail behind the handshake, not in the packets.
         timestamps: Some(options.timestamps.unwrap_or(Timestamps { val: 5, ecr: 6 })),
-        options: if is_syn { Options::Syn(syn) } else { Options::Sack(options.sack) },
+        options: if is_syn { Options::Syn(syn) } else { options.sack.into() },
         ..Segment::default()
     }
 }

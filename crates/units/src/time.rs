@@ -18,6 +18,9 @@ impl Instant {
     /// The beginning of a run.
     pub const ZERO: Self = Self(NonZeroU64::MIN);
 
+    /// The latest moment there is.
+    pub const MAX: Self = Self(NonZeroU64::MAX);
+
     /// The moment `ns` nanoseconds after the beginning.
     #[inline]
     pub const fn from_nanos(ns: u64) -> Self {

@@ -202,7 +202,7 @@ impl Entry {
             return true;
         }
         let timestamps = plain_timestamps(packet);
-        let bare = packet.timestamps.is_none() && packet.options == Options::default();
+        let bare = packet.timestamps.is_none() && packet.options == Options::None;
         let only_ack_push = packet.flags.without(Flags::ACK | Flags::PSH) == Flags::NONE;
         if (timestamps.is_none() && !bare) || !only_ack_push {
             return true;
@@ -241,7 +241,7 @@ impl Entry {
 
 /// The timestamps of a segment that carries no other option.
 fn plain_timestamps(packet: &Segment) -> Option<Timestamps> {
-    packet.timestamps.filter(|_| packet.options == Options::default())
+    packet.timestamps.filter(|_| packet.options == Options::None)
 }
 
 /// Does `a` come after `b` on the circle (`SEQ_GT`, `TSTMP_GT`)?

@@ -41,6 +41,7 @@ impl OptionBytes {
                 SynLayout::FreeBsd => to.freebsd_syn(syn, segment.timestamps),
                 SynLayout::Linux => to.linux_syn(syn, segment.timestamps),
             },
+            Options::None => to.usual(segment.timestamps, &[]),
             Options::Sack(blocks) => to.usual(segment.timestamps, blocks.as_slice()),
         }
         if to.len > MAX_LEN { Err(EmitError::Options { bytes: to.len }) } else { Ok(to) }
@@ -185,7 +186,7 @@ pub(super) fn decode(raw: &[u8], is_syn: bool) -> Decoded {
         syn.layout = layout(raw, syn, timestamps);
         Options::Syn(syn)
     } else {
-        Options::Sack(sack)
+        sack.into()
     };
     Decoded { timestamps, options, whole }
 }

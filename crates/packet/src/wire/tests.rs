@@ -72,7 +72,7 @@ fn a_sack_has_the_bytes_linux_sent() {
         ack: SeqNum(isn.wrapping_add(69_881)),
         window: 103,
         timestamps: Some(Timestamps { val: 3_978_754_036, ecr: 3_873_161_493 }),
-        options: Options::Sack(blocks),
+        options: blocks.into(),
         ..Segment::default()
     };
     assert_eq!(bytes_of(&ack, &linux_pair().back(), 0x6e72), kernel);
@@ -209,7 +209,7 @@ fn sack_options() -> impl Strategy<Value = (bool, Options)> {
         for (left, right) in ranges {
             blocks.push(SackBlock { left: SeqNum(left), right: SeqNum(right) });
         }
-        (false, Options::Sack(blocks))
+        (false, blocks.into())
     })
 }
 

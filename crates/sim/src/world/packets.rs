@@ -2,23 +2,25 @@
 //! the stack of another.
 
 use machine::{Cx, Endpoint as _, PacketId, Verdict};
+use net::offload::split;
 use packet::{Dir, Segment};
 use record::{Event, Movement, PacketNumber, StationId, Who};
-use units::HostId;
+use units::{Bytes, HostId};
 
-use super::{CLIENT, SERVER, Wake, World};
+use super::{CLIENT, SERVER, Wake, World, end_of};
 use crate::observer::Observer;
+use crate::road::Stop;
 use crate::scenario::TapPlace;
 
 /// A packet on its way.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Parcel {
-    segment: Segment,
+    pub(super) segment: Segment,
     number: PacketNumber,
-    /// The road it travels, by number.
-    road: u32,
-    /// Stations of that road it has come to, the present one included.
-    hops: u16,
+    /// IP bytes.
+    size: u32,
+    /// The stop that it comes to next.
+    next: u32,
     /// Its checksum is wrong.
     damaged: bool,
 }
@@ -26,9 +28,16 @@ pub(super) struct Parcel {
 impl<O: Observer> World<'_, O> {
     pub(super) fn run_station(&mut self, index: usize) {
         self.stations[index].armed = None;
-        while let Some(id) = self.stations[index].wake(self.now) {
-            let packet = self.pool.get(id).number;
-            self.step(|| Movement::Left { station: StationId(index as u32), packet });
+        loop {
+            let station = &mut self.stations[index];
+            if station.next_wake().is_none_or(|at| at > self.now) {
+                break;
+            }
+            let Some(id) = station.wake(self.now) else { break };
+            self.step(|world| Movement::Left {
+                station: StationId(index as u32),
+                packet: world.pool.get(id).number,
+            });
             self.advance(id);
         }
         self.arm_station(index);
@@ -36,32 +45,58 @@ impl<O: Observer> World<'_, O> {
 
     /// Tells a step of a packet, if anybody wants to know.
     #[inline(always)]
-    fn step(&mut self, movement: impl FnOnce() -> Movement) {
+    fn step(&mut self, movement: impl FnOnce(&Self) -> Movement) {
         if O::PACKETS {
-            self.observer.moved(self.now, movement());
+            let movement = movement(self);
+            self.observer.moved(self.now, movement);
         }
     }
 
-    /// A packet leaves its host.
-    pub(super) fn depart(&mut self, host: u16, road: u32, packet: &Segment) {
+    /// A segment that its stack has written leaves the host, a burst as the packets that the card
+    /// makes of it.
+    #[inline]
+    pub(super) fn depart(&mut self, host: u16, road: u32, id: PacketId) {
+        self.look(host, TapPlace::Stack, true, id);
+        let segment = &self.pool.get(id).segment;
+        if segment.gso_size == 0 {
+            return self.depart_one(host, road, id);
+        }
+        let burst = *segment;
+        self.pool.release(id);
+        for segment in split(&burst) {
+            let id = self.pool.put(Parcel { segment, ..Parcel::default() });
+            self.depart_one(host, road, id);
+        }
+    }
+
+    fn depart_one(&mut self, host: u16, road: u32, id: PacketId) {
         let number = PacketNumber(self.packets);
         self.packets += 1;
-        self.look(usize::from(host), TapPlace::Wire, true, packet);
-        self.step(|| Movement::Departed {
-            host: HostId(host),
-            flow: packet.flow,
-            packet: number,
-            seq: packet.seq,
-            len: packet.payload,
-            size: packet.wire_len().get() as u32,
+        let parcel = self.pool.get_mut(id);
+        let size = parcel.segment.wire_len().get() as u32;
+        (parcel.number, parcel.size, parcel.next, parcel.damaged) = (number, size, road, false);
+        self.look(host, TapPlace::Wire, true, id);
+        self.step(|world| {
+            let packet = &world.pool.get(id).segment;
+            Movement::Departed {
+                host: HostId(host),
+                flow: packet.flow,
+                packet: number,
+                seq: packet.seq,
+                len: packet.payload,
+                size,
+            }
         });
-        let parcel = Parcel { segment: *packet, number, road, hops: 0, damaged: false };
-        let id = self.pool.put(parcel);
         self.advance(id);
     }
 
+    #[inline]
     fn arm_station(&mut self, index: usize) {
         let station = &mut self.stations[index];
+        // What leaves such a station first is there already.
+        if station.armed.is_some() && station.keeps_order() {
+            return;
+        }
         let Some(at) = station.next_wake() else { return };
         if station.armed.is_none_or(|armed| at < armed) {
             station.armed = Some(at);
@@ -70,6 +105,7 @@ impl<O: Observer> World<'_, O> {
     }
 
     /// A packet goes on its way, and so does every copy made of it.
+    #[inline]
     fn advance(&mut self, id: PacketId) {
         self.carry(id);
         while let Some(copy) = self.copies.pop() {
@@ -82,43 +118,43 @@ impl<O: Observer> World<'_, O> {
     fn carry(&mut self, id: PacketId) {
         loop {
             let parcel = self.pool.get_mut(id);
-            let road = &self.roads[parcel.road as usize];
-            let Some(&index) = road.stations.get(usize::from(parcel.hops)) else {
-                let parcel = self.pool.take(id);
-                return self.arrive(road.to, &parcel);
+            let index = match self.roads.stop(parcel.next) {
+                Stop::Station(index) => index,
+                Stop::Host(host) => return self.arrive(host, id),
             };
-            parcel.hops += 1;
+            parcel.next += 1;
             let (station, packet) = (StationId(index), parcel.number);
-            match self.stations[index as usize].accept(self.now, id, &parcel.segment) {
+            let size = Bytes(u64::from(parcel.size));
+            match self.stations[index as usize].accept(self.now, id, &parcel.segment, size) {
                 Verdict::Taken => {
-                    self.step(|| Movement::Entered { station, packet });
+                    self.step(|_| Movement::Entered { station, packet });
                     return self.arm_station(index as usize);
                 }
                 Verdict::Replaced(old) => {
-                    self.step(|| Movement::Entered { station, packet });
+                    self.step(|_| Movement::Entered { station, packet });
                     self.lose(station, old);
                     return self.arm_station(index as usize);
                 }
                 Verdict::Dropped => return self.lose(station, id),
-                Verdict::Passed => self.step(|| Movement::Entered { station, packet }),
+                Verdict::Passed => self.step(|_| Movement::Entered { station, packet }),
                 Verdict::Damaged => {
                     parcel.damaged = true;
-                    self.step(|| Movement::Entered { station, packet });
-                    self.step(|| Movement::Damaged { station, packet });
+                    self.step(|_| Movement::Entered { station, packet });
+                    self.step(|_| Movement::Damaged { station, packet });
                 }
                 Verdict::Doubled => {
                     let copy = PacketNumber(self.packets);
                     self.packets += 1;
                     let twin = Parcel { number: copy, ..*parcel };
-                    self.step(|| Movement::Entered { station, packet });
-                    self.step(|| Movement::Copied { station, packet, copy });
-                    self.step(|| Movement::Entered { station, packet: copy });
-                    self.step(|| Movement::Left { station, packet: copy });
+                    self.step(|_| Movement::Entered { station, packet });
+                    self.step(|_| Movement::Copied { station, packet, copy });
+                    self.step(|_| Movement::Entered { station, packet: copy });
+                    self.step(|_| Movement::Left { station, packet: copy });
                     let twin = self.pool.put(twin);
                     self.copies.push(twin);
                 }
             }
-            self.step(|| Movement::Left { station, packet });
+            self.step(|_| Movement::Left { station, packet });
             // It may have released another.
             self.arm_station(index as usize);
         }
@@ -126,37 +162,42 @@ impl<O: Observer> World<'_, O> {
 
     /// A station loses a packet, one that just came or one that it had.
     fn lose(&mut self, station: StationId, id: PacketId) {
-        let parcel = self.pool.take(id);
-        self.step(|| Movement::Dropped { station, packet: parcel.number });
-        self.note_loss(&parcel);
+        self.step(|world| Movement::Dropped { station, packet: world.pool.get(id).number });
+        self.note_loss(id);
+        self.pool.release(id);
     }
 
     /// A packet reaches the network card at the end of its road, which drops what is damaged
     /// before any capture point sees it.
-    fn arrive(&mut self, host: u16, parcel: &Parcel) {
-        self.step(|| Movement::Arrived { host: HostId(host), packet: parcel.number });
-        if parcel.damaged {
-            return;
+    fn arrive(&mut self, host: u16, id: PacketId) {
+        self.step(|world| Movement::Arrived {
+            host: HostId(host),
+            packet: world.pool.get(id).number,
+        });
+        let &Parcel { damaged, next, .. } = self.pool.get(id);
+        if damaged {
+            return self.pool.release(id);
         }
-        self.look(usize::from(host), TapPlace::Wire, false, &parcel.segment);
+        self.look(host, TapPlace::Wire, false, id);
         let card = &mut self.cards[usize::from(host)];
-        if card.passes_at_once() && parcel.hops > 0 {
+        if card.passes_at_once() && !self.roads.begins(next) {
             // Nothing to wait for and nothing to merge. (Over a road without stations two hosts
             // would answer each other within one call.)
-            return self.deliver(usize::from(host), &parcel.segment);
+            return self.deliver(host, id);
         }
-        if let Some(at) = card.arrive(self.now, &parcel.segment) {
+        let wake = card.arrive(self.now, &self.pool.get(id).segment);
+        self.pool.release(id);
+        if let Some(at) = wake {
             self.calendar.push(at, Wake::Card(host));
         }
     }
 
     /// Tells the flow's record that a packet to one of its ends was lost.
-    fn note_loss(&mut self, parcel: &Parcel) {
-        let packet = &parcel.segment;
-        let element = parcel.hops - 1;
-        let host = self.roads[parcel.road as usize].to;
-        let who = Who { host: HostId(host), flow: packet.flow };
-        let event = Event::Dropped { element, bytes: packet.wire_len().get() as u32 };
+    fn note_loss(&mut self, id: PacketId) {
+        let parcel = self.pool.get(id);
+        let (element, host) = self.roads.place(parcel.next - 1);
+        let who = Who { host: HostId(host), flow: parcel.segment.flow };
+        let event = Event::Dropped { element, bytes: parcel.size };
         self.observer.record(self.now, who, event, None);
     }
 
@@ -165,24 +206,27 @@ impl<O: Observer> World<'_, O> {
             self.calendar.push(at, Wake::Card(host as u16));
         }
         let up = self.cards[host].take_up();
-        for segment in &up {
-            self.deliver(host, segment);
+        for &segment in &up {
+            let id = self.pool.put(Parcel { segment, ..Parcel::default() });
+            self.deliver(host as u16, id);
         }
         self.cards[host].give_back(up);
     }
 
     /// A segment, perhaps merged, reaches the stack.
-    fn deliver(&mut self, host: usize, segment: &Segment) {
-        self.look(host, TapPlace::Stack, false, segment);
-        let flow = segment.flow.0 as usize;
+    fn deliver(&mut self, host: u16, id: PacketId) {
+        self.look(host, TapPlace::Stack, false, id);
+        let segment = &self.pool.get(id).segment;
         let side = if segment.dir == Dir::Forward { SERVER } else { CLIENT };
-        let who = Who { host: HostId(host as u16), flow: segment.flow };
+        let index = end_of(segment.flow.0 as usize, side);
+        let who = Who { host: HostId(host), flow: segment.flow };
         let mut cx = Cx { now: self.now, who, rec: &mut *self.observer };
         if segment.merged() {
             let packets = segment.packets().max(u32::from(segment.nsegs)) as u16;
             cx.emit(|| Event::Merged { packets, bytes: segment.payload });
         }
-        self.flows[flow].ends[side].tcp.handle_segment(&mut cx, segment);
-        self.serve(flow, side);
+        self.ends[index].tcp.handle_segment(&mut cx, segment);
+        self.pool.release(id);
+        self.serve(index);
     }
 }

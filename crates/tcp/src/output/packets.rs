@@ -59,7 +59,7 @@ impl Endpoint {
         };
         let len = outcome.inspect_err(|_| self.validate_window(in_flight >= cwnd))?;
         let last = self.snd.nxt + len == end;
-        if !len.is_multiple_of(mss) {
+        if len != mss && !len.is_multiple_of(mss) {
             self.snd.small_end = self.snd.nxt + len;
         }
         Ok(Plan {
@@ -87,7 +87,7 @@ impl Endpoint {
             return Err(Waiting::PeerWindow);
         }
         let len = unsent.min(most).min(room);
-        let whole = len / mss * mss;
+        let whole = if len == mss { mss } else { len / mss * mss };
         if len == unsent && (len == whole || resending || self.partial_may_go()) {
             return Ok(len);
         }

@@ -113,11 +113,7 @@ fn the_first_two_duplicates_each_release_a_new_segment() {
                     right: units::SeqNum(1_001 + right),
                 };
                 blocks.push(left);
-                Segment {
-                    options: packet::Options::Sack(blocks),
-                    window: 65_000,
-                    ..pair.forge(Flags::ACK, 1, 1)
-                }
+                Segment { options: blocks.into(), window: 65_000, ..pair.forge(Flags::ACK, 1, 1) }
             };
             let dups = [dup(2 * 1_448), dup(3 * 1_448)];
             dups.iter().for_each(|segment| drop(pair.hear(segment)));

@@ -136,7 +136,7 @@ impl Talk {
                 seq: self.server(1),
                 ack: self.client(ack),
                 window: 427,
-                options: Options::Sack(sack),
+                options: sack.into(),
                 ..Segment::default()
             },
         );
@@ -225,5 +225,5 @@ fn random_options(dice: &mut Stream, is_syn: bool) -> Options {
         let (left, right) = (SeqNum(dice.next_u32()), SeqNum(dice.next_u32()));
         blocks.push(SackBlock { left, right });
     }
-    Options::Sack(blocks)
+    blocks.into()
 }
