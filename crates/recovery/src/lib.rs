@@ -3,12 +3,14 @@
 //! Round-trip times: [`rtt`] (what the endpoint asks and tells), [`rtt_freebsd`] (in ticks of
 //! `kern.hz`), [`rtt_linux`] (in microseconds, the timeout in jiffies), [`rtt_rfc`] (the textbook).
 //!
-//! Losses: [`dsack`] (reports of duplicates), [`holes`] (FreeBSD's list of what is missing).
+//! Losses: [`dsack`] (reports of duplicates), [`holes`] (FreeBSD's list of what is missing),
+//! [`prr`] (how much may be sent meanwhile).
 //!
 //! What it does not do: it keeps no timer. The endpoint counts timeouts in a row and says so.
 
 pub mod dsack;
 pub mod holes;
+pub mod prr;
 pub mod rtt;
 pub mod rtt_freebsd;
 pub mod rtt_linux;

@@ -1,0 +1,189 @@
+//! PRR of FreeBSD's base stack.
+//!
+//! Sources: tcp_input.c (tcp_do_prr_ack), main 2022 to 2024; the kernel's rows in
+//! `golden/freebsd/recovery.csv.gz`. It keeps to a draft of RFC 6937's successor: what may be sent is
+//! rounded down to whole segments, and the window is built such that just that much leaves.
+
+use units::ratio::scaled_up;
+
+use crate::holes::Changed;
+
+/// Duplicates that a recovery without SACK counts in advance (`tcprexmtthresh`).
+const DUP_THRESHOLD: u64 = 3;
+/// Most duplicates that count towards what is under way (`INT_MAX / 65536`).
+const MOST_DUPLICATES: u64 = 32_767;
+
+/// The counters of a recovery (`tp->sackhint`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Prr {
+    /// Bytes delivered since it began.
+    pub prr_delivered: u64,
+    /// Bytes sent since it began.
+    pub prr_out: u64,
+    /// Bytes under way when it began.
+    pub recover_fs: u64,
+}
+
+/// Which recovery it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Recovery {
+    /// From a loss, with SACK: holes go first.
+    Sack,
+    /// From a loss, without SACK: each duplicate stands for a segment.
+    Duplicates,
+    /// From an ECN echo alone.
+    Ecn,
+}
+
+/// An acknowledgment in recovery and where the sender stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PrrAck {
+    /// Which recovery.
+    pub recovery: Recovery,
+    /// What the scoreboard made of it.
+    pub changed: Changed,
+    /// Payload of a full segment.
+    pub maxseg: u64,
+    /// Slow-start threshold.
+    pub ssthresh: u64,
+    /// Bytes it delivered; unused without SACK.
+    pub delivered: u64,
+    /// Bytes of holes that were resent.
+    pub sack_bytes_rexmit: u64,
+    /// `snd_nxt - snd_una`.
+    pub nxt: i64,
+    /// `snd_max - snd_una`.
+    pub outstanding: u64,
+    /// `snd_recover - snd_una`.
+    pub recover: i64,
+    /// Bytes under way; unused without SACK.
+    pub pipe: u64,
+    /// Duplicates in a row (`t_dupacks`).
+    pub dup_acks: u64,
+}
+
+impl Prr {
+    /// A recovery begins with `flight` bytes under way. With SACK the segment whose report began it
+    /// is delivered; `maxseg` is its size, 0 without SACK.
+    pub const fn begin(flight: u64, maxseg: u64) -> Self {
+        Self { prr_delivered: maxseg, prr_out: 0, recover_fs: flight }
+    }
+
+    /// A retransmission was lost: this recovery ends and another begins
+    /// (tcp_sack_lost_retransmission). The counters go on.
+    pub const fn begin_again(&mut self, outstanding: u64) {
+        self.recover_fs = outstanding.saturating_sub(self.recover_fs);
+    }
+
+    /// `bytes` left, new or again.
+    pub const fn on_sent(&mut self, bytes: u64) {
+        self.prr_out += bytes;
+    }
+
+    /// An acknowledgment came; returns the congestion window in bytes.
+    pub fn on_ack(&mut self, ack: &PrrAck) -> u64 {
+        let maxseg = ack.maxseg.max(1);
+        let (delivered, pipe) = match ack.recovery {
+            Recovery::Sack | Recovery::Ecn => (ack.delivered, ack.pipe),
+            Recovery::Duplicates => {
+                let most = (DUP_THRESHOLD * maxseg).saturating_add_signed(ack.recover);
+                let delivered = if self.prr_delivered < most { maxseg } else { 0 };
+                let left = ack.dup_acks.min(MOST_DUPLICATES) * maxseg;
+                (delivered, ack.outstanding.saturating_sub(left))
+            }
+        };
+        self.prr_delivered += delivered;
+        let bytes = if pipe >= ack.ssthresh {
+            if self.recover_fs == 0 {
+                self.recover_fs = u64::try_from(ack.nxt).unwrap_or(0).max(1);
+            }
+            let due = scaled_up(self.prr_delivered, ack.ssthresh, self.recover_fs);
+            (due + maxseg - 1).saturating_sub(self.prr_out)
+        } else {
+            let conserved = self.prr_delivered.saturating_sub(self.prr_out);
+            let limit = if ack.changed == Changed::NewLoss || delivered == 0 {
+                conserved
+            } else {
+                conserved.max(delivered) + maxseg
+            };
+            limit.min(ack.ssthresh - pipe)
+        };
+        let burst = bytes / maxseg * maxseg;
+        let window = match ack.recovery {
+            Recovery::Sack => {
+                (ack.sack_bytes_rexmit + burst).saturating_add_signed(ack.nxt - ack.recover)
+            }
+            Recovery::Duplicates => ack.outstanding + burst,
+            Recovery::Ecn => (pipe + burst).saturating_sub(delivered),
+        };
+        window.max(maxseg)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MSS: u64 = 1_448;
+
+    #[test]
+    fn one_segment_leaves_for_every_two_delivered_until_half_is_left() {
+        // Ten segments under way, the first lost: half of them go on, in order. The kernel rounds
+        // up by a segment less one byte: 2 of 10 delivered are worth 1, 3 are worth 1.5 and send 2.
+        let mut prr = Prr::begin(10 * MSS, MSS);
+        prr.on_sent(MSS);
+        let mut sent = 1;
+        for delivered in 2..=6 {
+            let ack = PrrAck {
+                recovery: Recovery::Sack,
+                changed: Changed::Change,
+                maxseg: MSS,
+                ssthresh: 5 * MSS,
+                delivered: MSS,
+                sack_bytes_rexmit: MSS,
+                nxt: (9 + sent) * MSS as i64,
+                outstanding: (9 + sent) as u64 * MSS,
+                recover: 10 * MSS as i64,
+                pipe: (10 - delivered + sent as u64) * MSS,
+                dup_acks: 3,
+            };
+            let before = prr.prr_out;
+            let window = prr.on_ack(&ack);
+            // What the endpoint makes of the window: less what was resent and sent since.
+            let room = window.saturating_add_signed(ack.recover - ack.nxt) - MSS;
+            prr.on_sent(room);
+            sent += (room / MSS) as i64;
+            assert_eq!(prr.prr_out, before + room);
+            let due = (delivered * 5).div_ceil(10);
+            assert_eq!(prr.prr_out / MSS, due, "after {delivered}");
+        }
+    }
+
+    #[test]
+    fn after_a_new_loss_only_what_was_delivered_may_leave() {
+        let ack = PrrAck {
+            recovery: Recovery::Ecn,
+            changed: Changed::NewLoss,
+            maxseg: MSS,
+            ssthresh: 20 * MSS,
+            delivered: MSS,
+            sack_bytes_rexmit: 0,
+            nxt: 0,
+            outstanding: 0,
+            recover: 0,
+            pipe: 5 * MSS,
+            dup_acks: 0,
+        };
+        let mut prr = Prr::begin(40 * MSS, MSS);
+        assert_eq!(prr.on_ack(&ack), (5 + 2 - 1) * MSS);
+        let mut prr = Prr::begin(40 * MSS, MSS);
+        assert_eq!(prr.on_ack(&PrrAck { changed: Changed::Change, ..ack }), (5 + 3 - 1) * MSS);
+    }
+
+    #[test]
+    fn another_recovery_counts_what_was_sent_since_the_first_began() {
+        let mut prr = Prr::begin(10 * MSS, MSS);
+        prr.begin_again(16 * MSS);
+        assert_eq!(prr.recover_fs, 6 * MSS);
+    }
+}
