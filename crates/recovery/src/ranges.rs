@@ -1,0 +1,97 @@
+//! Ranges of a stream, sorted, apart from each other.
+//!
+//! A range is added at the end, or near what was acknowledged, in constant time; in the middle at most
+//! half the ranges move over.
+
+use std::collections::VecDeque;
+
+use units::Offset;
+
+use crate::dsack::Block;
+
+/// A set of ranges.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Ranges {
+    ranges: VecDeque<Block>,
+}
+
+impl Ranges {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.ranges.is_empty()
+    }
+
+    /// Number of ranges.
+    pub(crate) fn len(&self) -> usize {
+        self.ranges.len()
+    }
+
+    pub(crate) fn get(&self, at: usize) -> Option<Block> {
+        self.ranges.get(at).copied()
+    }
+
+    /// Behind the last range.
+    pub(crate) fn end(&self) -> Option<Offset> {
+        self.ranges.back().map(|&(_, end)| end)
+    }
+
+    /// Number of the first range that ends beyond `place`.
+    pub(crate) fn first_beyond(&self, place: Offset) -> usize {
+        // Most questions are about the end.
+        match self.ranges.back() {
+            Some(&(start, end)) if end > place && start <= place => self.ranges.len() - 1,
+            Some(&(_, end)) if end <= place => self.ranges.len(),
+            _ => self.ranges.partition_point(|&(_, end)| end <= place),
+        }
+    }
+
+    /// Beginning of the range that ends at or behind `place` and begins before it.
+    pub(crate) fn start_of_range_before(&self, place: Offset) -> Option<Offset> {
+        let at = self.ranges.partition_point(|&(start, _)| start < place);
+        let (start, end) = self.get(at.checked_sub(1)?)?;
+        (end >= place).then_some(start)
+    }
+
+    /// Adds `[start, end)`, which lies between the ranges before `at` and from `at` on; returns the
+    /// number of the range it is now part of.
+    pub(crate) fn fill(&mut self, at: usize, start: Offset, end: Offset) -> usize {
+        let joins_before = at > 0 && self.ranges[at - 1].1 == start;
+        let joins_behind = self.get(at).is_some_and(|(from, _)| from == end);
+        match (joins_before, joins_behind) {
+            (true, true) => {
+                self.ranges[at - 1].1 = self.ranges[at].1;
+                self.ranges.remove(at);
+                at - 1
+            }
+            (true, false) => {
+                self.ranges[at - 1].1 = end;
+                at - 1
+            }
+            (false, true) => {
+                self.ranges[at].0 = start;
+                at
+            }
+            (false, false) => {
+                self.ranges.insert(at, (start, end));
+                at
+            }
+        }
+    }
+
+    /// Drops all below `place`.
+    pub(crate) fn advance(&mut self, place: Offset) {
+        while let Some(first) = self.ranges.front_mut() {
+            if first.0 >= place {
+                break;
+            }
+            if first.1 > place {
+                first.0 = place;
+                break;
+            }
+            self.ranges.pop_front();
+        }
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.ranges.clear();
+    }
+}

@@ -1,0 +1,424 @@
+//! What was sent and is not acknowledged, packet by packet, for stacks that judge losses by time.
+//!
+//! Sources: tcp_stacks/rack.c (the send map and its list by time), tcp_input.c of Linux
+//! (tcp_sacktag_write_queue, tcp_clean_rtx_queue, the `*_out` counters), RFC 8985 section 5.
+//!
+//! One record per packet, in the order of the stream: appended as data leaves, popped as `snd_una`
+//! moves. Costs, amortised over the packets sent:
+//! - a packet sent and acknowledged without loss: a push and a pop;
+//! - blocks: constant per packet newly reported and a binary search per block, since what had been
+//!   reported is jumped over ([`SendMap::apply_sack`]);
+//! - the oldest packet under way by the time it was sent, and the next one to send again: constant.
+//!   Packets sent once lie in the order of time, so a cursor does; those sent again wait in a queue.
+//!
+//! Linear in the map are only what happens once per timeout or revert ([`SendMap::lose_all`],
+//! [`SendMap::unmark_lost`], [`SendMap::forget_sacks`]) and cutting a packet in two
+//! ([`SendMap::resend`] with a smaller segment size). A block that covers a packet in part does not
+//! report it (tcp_match_skb_to_sack).
+
+mod order;
+mod piece;
+
+use std::collections::VecDeque;
+
+use units::{Instant, Offset};
+
+pub use piece::{Count, Piece, Sums};
+
+use crate::dsack::Block;
+use crate::ranges::Ranges;
+use order::{Resends, Time};
+use piece::{LOST, PASSED, PROBE, RESENT, SACKED, WAS_PASSED};
+
+/// Packets under way.
+#[derive(Debug, Clone)]
+pub struct SendMap {
+    /// In the order of the stream, without gaps.
+    pieces: VecDeque<Piece>,
+    /// Number of the first piece, counted since the map began. Cursors are such numbers.
+    base: u64,
+    sums: Sums,
+    /// Runs of reported pieces.
+    sacked: Ranges,
+    /// Pieces sent again, in the order of time.
+    resends: Resends,
+    /// No piece before this one was sent once and is under way.
+    once: u64,
+    /// All sent before this has been passed, which makes all pieces before `passed` that were sent
+    /// once.
+    passed_until: Time,
+    passed: u64,
+    /// No piece before this one was lost after its first transmission and waits.
+    lost: u64,
+    /// How many were and do.
+    fresh_lost: u64,
+    /// Ends of pieces lost after a later transmission, in the order of the stream.
+    relost: VecDeque<Offset>,
+}
+
+/// What a retransmission covered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Resent {
+    /// Packets and bytes that left again.
+    pub count: Count,
+    /// Bytes of them that had been passed (`recovery_rxt_cnt` of D53832).
+    pub passed_bytes: u64,
+}
+
+impl SendMap {
+    /// A map of nothing.
+    pub fn new() -> Self {
+        Self {
+            pieces: VecDeque::new(),
+            base: 0,
+            sums: Sums::default(),
+            sacked: Ranges::default(),
+            resends: Resends::default(),
+            once: 0,
+            passed_until: (Instant::ZERO, Offset(0)),
+            passed: 0,
+            lost: 0,
+            fresh_lost: 0,
+            relost: VecDeque::new(),
+        }
+    }
+
+    /// The sums.
+    pub const fn sums(&self) -> &Sums {
+        &self.sums
+    }
+
+    /// Nothing is under way.
+    pub fn is_empty(&self) -> bool {
+        self.pieces.is_empty()
+    }
+
+    /// The pieces, in the order of the stream.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Piece> {
+        self.pieces.iter()
+    }
+
+    /// The first piece.
+    pub fn first(&self) -> Option<&Piece> {
+        self.pieces.front()
+    }
+
+    /// The piece highest in the stream.
+    pub fn last(&self) -> Option<&Piece> {
+        self.pieces.back()
+    }
+
+    /// The piece that holds a byte.
+    pub fn get(&self, place: Offset) -> Option<&Piece> {
+        self.pieces.get(self.index_of(place)?)
+    }
+
+    /// Behind the highest byte reported.
+    pub fn highest_sacked(&self) -> Option<Offset> {
+        self.sacked.end()
+    }
+
+    /// Runs of reported pieces.
+    pub fn sacked_runs(&self) -> usize {
+        self.sacked.len()
+    }
+
+    /// One packet, `[start, end)`, left for the first time; it follows the one before.
+    ///
+    /// # Panics
+    /// In debug builds, if it does not follow or is longer than a packet can be.
+    #[inline]
+    pub fn push(&mut self, start: Offset, end: Offset, now: Instant) {
+        debug_assert!(self.pieces.back().is_none_or(|last| last.end() == start));
+        debug_assert!(start < end && end - start <= u64::from(u32::MAX));
+        let len = end.since(start).get() as u32;
+        self.pieces.push_back(Piece { start, sent_at: now, len, transmissions: 1, marks: 0 });
+        self.sums.all.add(u64::from(len));
+    }
+
+    /// All before `una` is acknowledged: each piece wholly below is shown, as it stood, and dropped;
+    /// one in part below is shortened.
+    #[inline]
+    pub fn acknowledge(&mut self, una: Offset, mut see: impl FnMut(&Piece)) {
+        while let Some(piece) = self.pieces.front() {
+            let bytes = piece.len();
+            if piece.end() > una {
+                break;
+            }
+            see(piece);
+            if piece.marks == 0 {
+                self.sums.all.take(bytes);
+            } else {
+                self.sums.discount(piece.marks, bytes);
+                self.fresh_lost -= u64::from(piece.fresh_lost());
+            }
+            self.base += 1;
+            self.pieces.pop_front();
+        }
+        if let Some(piece) = self.pieces.front_mut()
+            && piece.start < una
+        {
+            self.sums.discount(piece.marks, piece.len());
+            piece.len -= (una - piece.start) as u32;
+            piece.start = una;
+            self.sums.count(piece.marks, piece.len());
+        }
+        if !self.sacked.is_empty() {
+            self.sacked.advance(una);
+        }
+        if !self.resends.is_empty() || !self.relost.is_empty() {
+            self.resends.acknowledge(una, self.pieces.is_empty());
+            while self.relost.front().is_some_and(|&end| end <= una) {
+                self.relost.pop_front();
+            }
+        }
+    }
+
+    /// Blocks were reported: each piece that is newly covered is shown, as it stood, in the order of
+    /// the stream within a block, and marked. Returns what was newly reported. Blocks below `snd_una`
+    /// or beyond what was sent count for nothing.
+    pub fn apply_sack(&mut self, blocks: &[Block], mut see: impl FnMut(&Piece)) -> Count {
+        let before = self.sums.sacked;
+        let (Some(first), Some(last)) = (self.pieces.front(), self.pieces.back()) else {
+            return Count::default();
+        };
+        let (una, max) = (first.start, last.end());
+        for &(start, end) in blocks {
+            if start < end && end > una && end <= max {
+                self.apply_block(start.max(una), end, &mut see);
+            }
+        }
+        Count {
+            packets: self.sums.sacked.packets - before.packets,
+            bytes: self.sums.sacked.bytes - before.bytes,
+        }
+    }
+
+    /// Goes through what lies between the runs already reported.
+    fn apply_block(&mut self, start: Offset, end: Offset, see: &mut impl FnMut(&Piece)) {
+        let mut at = self.sacked.first_beyond(start);
+        let mut place = start;
+        while place < end {
+            let run = self.sacked.get(at);
+            if let Some((from, to)) = run
+                && from <= place
+            {
+                place = place.max(to);
+                at += 1;
+                continue;
+            }
+            let gap_end = run.map_or(end, |(from, _)| from.min(end));
+            if let Some((from, to)) = self.report(place, gap_end, see) {
+                at = self.sacked.fill(at, from, to);
+            }
+            place = gap_end;
+        }
+    }
+
+    /// Marks the pieces wholly within `[start, end)`, none of them reported; returns their range.
+    fn report(
+        &mut self,
+        start: Offset,
+        end: Offset,
+        see: &mut impl FnMut(&Piece),
+    ) -> Option<Block> {
+        let mut at = self.index_of(start)?;
+        if self.pieces[at].start < start {
+            at += 1;
+        }
+        let from = self.pieces.get(at)?.start;
+        let mut to = from;
+        while let Some(piece) = self.pieces.get_mut(at).filter(|piece| piece.end() <= end) {
+            see(piece);
+            let bytes = piece.len();
+            self.fresh_lost -= u64::from(piece.fresh_lost());
+            self.sums.discount(piece.marks, bytes);
+            piece.marks = piece.marks & !(LOST | RESENT) | SACKED;
+            self.sums.count(piece.marks, bytes);
+            to = piece.end();
+            at += 1;
+        }
+        (from < to).then_some((from, to))
+    }
+
+    /// `[start, end)` left again at `now`, as a tail loss probe or not. Pieces it covers in part are
+    /// cut; reported ones only get a new time.
+    pub fn resend(&mut self, start: Offset, end: Offset, now: Instant, probe: bool) -> Resent {
+        let mut resent = Resent::default();
+        let Some(mut at) = self.index_of(start) else { return resent };
+        if self.pieces[at].start < start {
+            self.cut(at, start);
+            at += 1;
+        }
+        while self.pieces.get(at).is_some_and(|piece| piece.start < end) {
+            if self.pieces[at].end() > end {
+                self.cut(at, end);
+            }
+            let piece = &mut self.pieces[at];
+            self.fresh_lost -= u64::from(piece.fresh_lost());
+            piece.transmissions = piece.transmissions.saturating_add(1);
+            piece.sent_at = now;
+            resent.count.add(piece.len());
+            let passed = piece.passed();
+            piece.marks &= !(PASSED | PROBE);
+            if !piece.sacked() {
+                if !piece.resent() {
+                    self.sums.resent.add(piece.len());
+                }
+                piece.marks |= RESENT;
+                if passed {
+                    resent.passed_bytes += piece.len();
+                    piece.marks |= WAS_PASSED;
+                }
+                if probe {
+                    piece.marks |= PROBE;
+                }
+                let end = piece.end();
+                self.resends.push(end, now);
+            }
+            at += 1;
+        }
+        resent
+    }
+
+    /// Takes the piece that holds `place` for lost: it is to be sent again. `false` if it was
+    /// reported, or waits already.
+    pub fn lose(&mut self, place: Offset) -> bool {
+        let Some(at) = self.index_of(place) else { return false };
+        let under_way = self.pieces[at].under_way();
+        if under_way {
+            self.lose_at(at);
+        }
+        under_way
+    }
+
+    /// Takes all that was not reported for lost, what is under way again included (tcp_enter_loss).
+    pub fn lose_all(&mut self) {
+        for at in 0..self.pieces.len() {
+            if self.pieces[at].under_way() {
+                self.lose_at(at);
+            }
+        }
+    }
+
+    fn lose_at(&mut self, at: usize) {
+        let piece = &mut self.pieces[at];
+        let bytes = piece.len();
+        if piece.resent() {
+            self.sums.resent.take(bytes);
+        }
+        if !piece.lost() {
+            self.sums.lost.add(bytes);
+        }
+        piece.marks = piece.marks & !RESENT | LOST;
+        if piece.transmissions == 1 {
+            self.fresh_lost += 1;
+            self.lost = self.lost.min(self.base + at as u64);
+        } else {
+            let end = piece.end();
+            self.add_relost(end);
+        }
+    }
+
+    fn add_relost(&mut self, end: Offset) {
+        let before = self.relost.partition_point(|&other| other < end);
+        if self.relost.get(before) != Some(&end) {
+            self.relost.insert(before, end);
+        }
+    }
+
+    /// Nothing was lost after all: what waits is under way (tcp_undo_cwnd_reduction).
+    pub fn unmark_lost(&mut self) {
+        for piece in &mut self.pieces {
+            if piece.waits() && piece.transmissions > 1 {
+                self.resends.restore(piece, self.passed_until);
+            }
+            piece.marks &= !LOST;
+        }
+        self.sums.lost = Count::default();
+        self.fresh_lost = 0;
+        self.relost.clear();
+        self.once = self.base;
+    }
+
+    /// Has the receiver dropped what it had reported? The first byte not acknowledged was reported
+    /// (tcp_check_sack_reneging; RFC 2018 section 8).
+    pub fn reneged(&self) -> bool {
+        self.pieces.front().is_some_and(Piece::sacked)
+    }
+
+    /// Believes no report any more.
+    pub fn forget_sacks(&mut self) {
+        for piece in &mut self.pieces {
+            if piece.sacked() && piece.transmissions > 1 {
+                self.resends.restore(piece, self.passed_until);
+            }
+            piece.marks &= !SACKED;
+        }
+        self.sums.sacked = Count::default();
+        self.sacked.clear();
+        self.once = self.base;
+    }
+
+    /// Cuts the piece at `at` in two at `place`, which lies within.
+    fn cut(&mut self, at: usize, place: Offset) {
+        let piece = &mut self.pieces[at];
+        let mut upper = *piece;
+        self.sums.discount(piece.marks, piece.len());
+        piece.len = (place - piece.start) as u32;
+        upper.start = place;
+        upper.len -= piece.len;
+        let lower = *piece;
+        self.sums.count(lower.marks, lower.len());
+        self.sums.count(upper.marks, upper.len());
+        self.pieces.insert(at + 1, upper);
+        let id = self.base + at as u64;
+        for cursor in [&mut self.once, &mut self.passed, &mut self.lost] {
+            *cursor += u64::from(*cursor > id);
+        }
+        if lower.fresh_lost() {
+            self.fresh_lost += 1;
+        } else if lower.waits() {
+            self.add_relost(lower.end());
+        }
+        self.resends.cut(&lower, upper.end());
+    }
+
+    /// Number of the piece that holds a byte. Packets are about equally long, so the guess is close.
+    fn index_of(&self, place: Offset) -> Option<usize> {
+        let (first, last) = (self.pieces.front()?, self.pieces.back()?);
+        if place < first.start || place >= last.end() {
+            return None;
+        }
+        let longest = u64::from(first.len.max(1));
+        let guess = ((place - first.start) / longest).min(self.pieces.len() as u64 - 1) as usize;
+        for at in [guess, guess + 1] {
+            let piece = self.pieces.get(at).filter(|piece| piece.start <= place);
+            if piece.is_some_and(|piece| place < piece.end()) {
+                return Some(at);
+            }
+        }
+        Some(self.pieces.partition_point(|piece| piece.end() <= place))
+    }
+
+    /// Number of the piece that ends at `end`.
+    fn index_of_end(&self, end: Offset) -> Option<usize> {
+        let at = self.index_of(Offset(end.0.checked_sub(1)?))?;
+        (self.pieces[at].end() == end).then_some(at)
+    }
+
+    /// Place of the piece with this number in the queue.
+    fn index(&self, id: u64) -> Option<usize> {
+        let at = usize::try_from(id.checked_sub(self.base)?).ok()?;
+        (at < self.pieces.len()).then_some(at)
+    }
+}
+
+impl Default for SendMap {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,216 @@
+//! The pieces by the time they were sent, and by what is to be sent again.
+
+use std::collections::VecDeque;
+
+use units::{Instant, Offset};
+
+use super::SendMap;
+use super::piece::{PASSED, Piece};
+
+/// When something left, and its end: of pieces sent together, the lowest is the oldest.
+pub(super) type Time = (Instant, Offset);
+
+/// Pieces sent again, in the order of time. An entry is stale once its piece was reported,
+/// acknowledged, lost or sent once more.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Resends {
+    /// End of a piece, which stays when it is acknowledged in part, and when it was sent.
+    entries: VecDeque<(Offset, Instant)>,
+    /// Entries dropped since the map began.
+    dropped: u64,
+    /// Number, counted since the map began, of the first that has not been passed.
+    passed: u64,
+}
+
+impl Resends {
+    pub(super) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    pub(super) fn push(&mut self, end: Offset, now: Instant) {
+        self.entries.push_back((end, now));
+    }
+
+    /// Drops what is acknowledged as far as it stands in front.
+    pub(super) fn acknowledge(&mut self, una: Offset, all: bool) {
+        while self.entries.front().is_some_and(|&(end, _)| all || end <= una) {
+            self.pop();
+        }
+    }
+
+    fn pop(&mut self) {
+        self.entries.pop_front();
+        self.dropped += 1;
+    }
+
+    /// A piece sent again counts as under way once more, at the time it was sent.
+    pub(super) fn restore(&mut self, piece: &mut Piece, passed_until: Time) {
+        let entry = (piece.end(), piece.sent_at);
+        let time = |&(end, sent_at): &(Offset, Instant)| (sent_at, end);
+        let at = self.entries.partition_point(|other| time(other) < time(&entry));
+        if self.entries.get(at) == Some(&entry) {
+            return;
+        }
+        self.entries.insert(at, entry);
+        self.passed = self.passed.max(self.dropped);
+        if time(&entry) < passed_until {
+            piece.marks |= PASSED;
+            self.passed += 1;
+        }
+    }
+
+    /// A piece was cut in two: `lower`, and what ends at `upper_end`.
+    pub(super) fn cut(&mut self, lower: &Piece, upper_end: Offset) {
+        let entry = (upper_end, lower.sent_at);
+        let Some(at) = self.entries.iter().position(|&other| other == entry) else { return };
+        self.entries.insert(at, (lower.end(), lower.sent_at));
+        self.passed += u64::from(self.dropped + (at as u64) < self.passed);
+    }
+}
+
+impl SendMap {
+    /// The piece under way that was sent longest ago; of those sent together, the lowest.
+    pub fn oldest(&mut self) -> Option<&Piece> {
+        let at = self.oldest_at()?;
+        self.pieces.get(at)
+    }
+
+    /// Takes it for lost; returns it as it stood.
+    pub fn lose_oldest(&mut self) -> Option<Piece> {
+        let at = self.oldest_at()?;
+        let piece = self.pieces[at];
+        self.lose_at(at);
+        Some(piece)
+    }
+
+    fn oldest_at(&mut self) -> Option<usize> {
+        self.once = self.once.max(self.base);
+        let once = loop {
+            match self.index(self.once) {
+                Some(at) if !self.pieces[at].once() => self.once += 1,
+                found => break found,
+            }
+        };
+        let again = loop {
+            let Some(&entry) = self.resends.entries.front() else { break None };
+            match self.live(entry) {
+                None => self.resends.pop(),
+                found => break found,
+            }
+        };
+        match (once, again) {
+            (Some(once), Some(again)) => {
+                let piece = &self.pieces[again];
+                let first = self.pieces[once].sent_before(piece.sent_at, piece.end());
+                Some(if first { once } else { again })
+            }
+            (once, again) => once.or(again),
+        }
+    }
+
+    /// The piece of an entry, unless that is stale.
+    fn live(&self, (end, sent_at): (Offset, Instant)) -> Option<usize> {
+        let at = self.index_of_end(end)?;
+        let piece = &self.pieces[at];
+        let live = piece.transmissions > 1 && piece.under_way() && piece.sent_at == sent_at;
+        live.then_some(at)
+    }
+
+    /// What was sent at `sent_at`, up to `end`, has arrived: all under way that was sent before it
+    /// has been passed.
+    pub fn pass(&mut self, sent_at: Instant, end: Offset) {
+        if (sent_at, end) <= self.passed_until {
+            return;
+        }
+        self.passed_until = (sent_at, end);
+        self.passed = self.passed.max(self.base);
+        while let Some(at) = self.index(self.passed) {
+            let piece = &mut self.pieces[at];
+            if piece.transmissions == 1 {
+                if !piece.sent_before(sent_at, end) {
+                    break;
+                }
+                piece.marks |= PASSED;
+            }
+            self.passed += 1;
+        }
+        self.resends.passed = self.resends.passed.max(self.resends.dropped);
+        loop {
+            let at = (self.resends.passed - self.resends.dropped) as usize;
+            let Some(&(end_of, sent)) = self.resends.entries.get(at) else { break };
+            if (sent, end_of) >= (sent_at, end) {
+                break;
+            }
+            let piece = self.index_of_end(end_of).map(|at| &mut self.pieces[at]);
+            if let Some(piece) = piece.filter(|piece| piece.sent_at == sent) {
+                piece.marks |= PASSED;
+            }
+            self.resends.passed += 1;
+        }
+    }
+
+    /// Of the pieces under way that have been passed, the one sent last. Runs of reported pieces are
+    /// jumped over; the cost is that of the stale retransmissions in between.
+    pub fn newest_passed(&mut self) -> Option<&Piece> {
+        self.oldest_at()?;
+        let count = self.resends.passed.saturating_sub(self.resends.dropped) as usize;
+        let count = count.min(self.resends.entries.len());
+        let mut entries = self.resends.entries.range(..count).rev();
+        let again = entries.find_map(|&entry| self.live(entry));
+        let once = self.newest_passed_once();
+        match (once, again) {
+            (Some(once), Some(again)) => {
+                let piece = &self.pieces[again];
+                let last = !self.pieces[once].sent_before(piece.sent_at, piece.end());
+                self.pieces.get(if last { once } else { again })
+            }
+            (once, again) => self.pieces.get(once.or(again)?),
+        }
+    }
+
+    fn newest_passed_once(&self) -> Option<usize> {
+        let lowest = self.once.max(self.base);
+        let mut behind = self.passed;
+        while behind > lowest {
+            let at = self.index(behind - 1)?;
+            let piece = &self.pieces[at];
+            if piece.once() && piece.passed() {
+                return Some(at);
+            }
+            behind = match self.sacked.start_of_range_before(piece.end()) {
+                Some(start) if piece.sacked() => self.base + self.index_of(start)? as u64,
+                _ => behind - 1,
+            };
+        }
+        None
+    }
+
+    /// The lowest piece that is lost and waits to be sent again.
+    pub fn next_lost(&mut self) -> Option<&Piece> {
+        let mut fresh = None;
+        if self.fresh_lost > 0 {
+            self.lost = self.lost.max(self.base);
+            while let Some(at) = self.index(self.lost) {
+                if self.pieces[at].fresh_lost() {
+                    fresh = Some(at);
+                    break;
+                }
+                self.lost += 1;
+            }
+        } else {
+            self.lost = self.base + self.pieces.len() as u64;
+        }
+        let again = loop {
+            let Some(&end) = self.relost.front() else { break None };
+            match self.index_of_end(end).filter(|&at| self.pieces[at].waits()) {
+                None => self.relost.pop_front(),
+                found => break found,
+            };
+        };
+        let at = match (fresh, again) {
+            (Some(fresh), Some(again)) => fresh.min(again),
+            (fresh, again) => fresh.or(again)?,
+        };
+        self.pieces.get(at)
+    }
+}
