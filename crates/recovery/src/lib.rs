@@ -4,19 +4,21 @@
 //! `kern.hz`), [`rtt_linux`] (in microseconds, the timeout in jiffies), [`rtt_rfc`] (the textbook).
 //!
 //! Losses: [`dsack`] (reports of duplicates), [`holes`] (FreeBSD's list of what is missing),
-//! [`sendmap`] (what is under way, packet by packet), [`prr`] (how much may be sent meanwhile).
+//! [`sendmap`] (what is under way, packet by packet), [`rack`] and [`tlp`] (losses told by time), [`prr`] (how much may be sent meanwhile).
 //!
 //! What it does not do: it keeps no timer. The endpoint counts timeouts in a row and says so.
 
 pub mod dsack;
 pub mod holes;
 pub mod prr;
+pub mod rack;
 mod ranges;
 pub mod rtt;
 pub mod rtt_freebsd;
 pub mod rtt_linux;
 pub mod rtt_rfc;
 pub mod sendmap;
+pub mod tlp;
 
 pub use rtt::{RttEstimator, Sample, Sampled};
 pub use rtt_freebsd::RttFreeBsd;
