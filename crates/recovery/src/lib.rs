@@ -4,7 +4,9 @@
 //! `kern.hz`), [`rtt_linux`] (in microseconds, the timeout in jiffies), [`rtt_rfc`] (the textbook).
 //!
 //! Losses: [`dsack`] (reports of duplicates), [`holes`] (FreeBSD's list of what is missing),
-//! [`sendmap`] (what is under way, packet by packet), [`rack`] and [`tlp`] (losses told by time), [`prr`] (how much may be sent meanwhile).
+//! [`sendmap`] (what is under way, packet by packet), [`rack`], [`rack_freebsd`] and [`tlp`] (losses
+//! told by time), [`prr`] (how much may be sent meanwhile), [`undo`] and [`rack_undo`] (it was
+//! needless).
 //!
 //! What it does not do: it keeps no timer. The endpoint counts timeouts in a row and says so.
 
@@ -12,6 +14,8 @@ pub mod dsack;
 pub mod holes;
 pub mod prr;
 pub mod rack;
+pub mod rack_freebsd;
+pub mod rack_undo;
 mod ranges;
 pub mod rtt;
 pub mod rtt_freebsd;
@@ -19,6 +23,7 @@ pub mod rtt_linux;
 pub mod rtt_rfc;
 pub mod sendmap;
 pub mod tlp;
+pub mod undo;
 
 pub use rtt::{RttEstimator, Sample, Sampled};
 pub use rtt_freebsd::RttFreeBsd;
