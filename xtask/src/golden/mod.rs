@@ -5,6 +5,7 @@
 
 mod lro;
 mod newreno;
+mod recovery;
 mod rows;
 mod srtt_rto;
 #[cfg(test)]
@@ -21,8 +22,12 @@ use rows::{Garbled, Rows, Tally};
 type Replay = fn(&mut Rows, &mut Tally) -> Result<(), Garbled>;
 
 /// Kinds of files and their replays. A name is searched for the first that it contains.
-const KINDS: [(&str, Replay); 3] =
-    [("newreno", newreno::replay), ("srtt_rto", srtt_rto::replay), ("lro", lro::replay)];
+const KINDS: [(&str, Replay); 4] = [
+    ("newreno", newreno::replay),
+    ("srtt_rto", srtt_rto::replay),
+    ("lro", lro::replay),
+    ("recovery", recovery::replay),
+];
 
 /// How names of golden files end.
 const ENDING: &str = ".csv.gz";

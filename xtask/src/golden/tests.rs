@@ -48,7 +48,9 @@ fn complaint(kind: &str, text: impl Into<Vec<u8>>) -> String {
 #[test]
 fn every_row_of_the_projects_copy_agrees() {
     // The numbers of rows are those of the files (`zcat | wc -l`, less the header).
-    for (kind, rows) in [("newreno", 15_323), ("srtt_rto", 2_160), ("lro", 960)] {
+    for (kind, rows) in
+        [("newreno", 15_323), ("srtt_rto", 2_160), ("lro", 960), ("recovery", 4_231)]
+    {
         let tally = replay_text(kind, text_of(kind)).unwrap();
         assert_eq!((tally.rows(), tally.mismatches()), (rows, 0), "{kind}: {:?}", tally.first());
     }
@@ -67,6 +69,9 @@ fn a_state_changed_by_one_is_seen() {
     }
     only_mismatch("srtt_rto", spoiled("srtt_rto", 10, "t_rttvar_fp", "7"));
     only_mismatch("lro", spoiled("lro", 4, "b", "4|3|2|1|5|0"));
+    for column in ["r", "s"] {
+        only_mismatch("recovery", spoiled("recovery", 2, column, "7"));
+    }
 }
 
 #[test]
