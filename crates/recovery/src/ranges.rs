@@ -9,6 +9,21 @@ use units::Offset;
 
 use crate::dsack::Block;
 
+/// Entries at either end that are looked at before a binary search.
+const NEAR: usize = 4;
+
+/// How many entries hold, of a list in which those that hold come first. What is asked for mostly
+/// lies near an end: reports come from where data arrives, retransmissions begin at the front.
+pub(crate) fn partition<T>(list: &VecDeque<T>, mut holds: impl FnMut(&T) -> bool) -> usize {
+    if let Some(at) = list.iter().take(NEAR).position(|entry| !holds(entry)) {
+        return at;
+    }
+    if let Some(behind) = list.iter().rev().take(NEAR).position(&mut holds) {
+        return list.len() - behind;
+    }
+    list.partition_point(holds)
+}
+
 /// A set of ranges.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Ranges {
@@ -36,17 +51,12 @@ impl Ranges {
 
     /// Number of the first range that ends beyond `place`.
     pub(crate) fn first_beyond(&self, place: Offset) -> usize {
-        // Most questions are about the end.
-        match self.ranges.back() {
-            Some(&(start, end)) if end > place && start <= place => self.ranges.len() - 1,
-            Some(&(_, end)) if end <= place => self.ranges.len(),
-            _ => self.ranges.partition_point(|&(_, end)| end <= place),
-        }
+        partition(&self.ranges, |&(_, end)| end <= place)
     }
 
     /// Beginning of the range that ends at or behind `place` and begins before it.
     pub(crate) fn start_of_range_before(&self, place: Offset) -> Option<Offset> {
-        let at = self.ranges.partition_point(|&(start, _)| start < place);
+        let at = partition(&self.ranges, |&(start, _)| start < place);
         let (start, end) = self.get(at.checked_sub(1)?)?;
         (end >= place).then_some(start)
     }
@@ -93,5 +103,20 @@ impl Ranges {
 
     pub(crate) fn clear(&mut self) {
         self.ranges.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_partition_is_that_of_the_library() {
+        for len in 0..20 {
+            let list: VecDeque<u32> = (0..len).collect();
+            for below in 0..=len {
+                assert_eq!(partition(&list, |&n| n < below), below as usize);
+            }
+        }
     }
 }

@@ -69,6 +69,10 @@ fn blocks_open_split_trim_and_close_holes() {
     // The beginning of one, the end of another.
     assert_eq!(sender.ack(0, &[block(3, 6)]).changed, Changed::Change);
     assert_eq!(sender.holes(), [(0, 3), (6, 10)]);
+    // 13.0 does not tell a split from other changes.
+    let mut older = Sender::new(HolesParams::FREEBSD_13_0);
+    older.ack(0, &[block(10, 12)]);
+    assert_eq!(older.ack(0, &[block(4, 5)]).changed, Changed::Change);
     // Repeated: nothing changes.
     assert_eq!(sender.ack(0, &[block(3, 6)]), Update::default());
     // Two at once, the second beyond a new hole.
