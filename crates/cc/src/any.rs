@@ -67,6 +67,14 @@ impl Controller for AnyController {
         inner!(self, cc => cc.set_window(window));
     }
 
+    fn leave_recovery(&mut self) {
+        inner!(self, cc => cc.leave_recovery());
+    }
+
+    fn set_threshold(&mut self, ssthresh: Option<Bytes>) {
+        inner!(self, cc => cc.set_threshold(ssthresh));
+    }
+
     fn in_recovery(&self) -> bool {
         inner!(self, cc => cc.in_recovery())
     }

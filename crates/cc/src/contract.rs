@@ -63,6 +63,9 @@ pub enum Signal {
     },
     /// The last timeout proved spurious: take it back (`CC_RTO_ERR`).
     SpuriousTimeout,
+    /// The fast recovery proved spurious: take it back (Linux, tcp_undo_cwnd_reduction). FreeBSD's
+    /// controllers know no such thing.
+    SpuriousRecovery,
 }
 
 /// A [`Signal`] with the stack's state at that moment.
@@ -192,6 +195,13 @@ pub trait Controller: Clone + Debug {
     /// Overrules the window while the stack's own rule holds it: PRR, the inflation of RFC 6582,
     /// limited transmit.
     fn set_window(&mut self, window: Bytes);
+
+    /// Leaves a recovery, the window and the threshold as they are (FreeBSD's EXIT_RECOVERY
+    /// without cc_post_recovery: a retransmission was lost, or the recovery was needless).
+    fn leave_recovery(&mut self);
+
+    /// Overrules the threshold, where a stack restores it itself (FreeBSD's RACK).
+    fn set_threshold(&mut self, ssthresh: Option<Bytes>);
 
     /// Does a fast recovery run? An ECN episode alone is none.
     fn in_recovery(&self) -> bool;

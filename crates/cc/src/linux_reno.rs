@@ -206,7 +206,7 @@ impl Controller for LinuxReno {
         match event.signal {
             Signal::Loss | Signal::Ecn => self.enter_reduction(event),
             Signal::Timeout { shift } => self.enter_loss(event, shift),
-            Signal::SpuriousTimeout => self.undo(),
+            Signal::SpuriousTimeout | Signal::SpuriousRecovery => self.undo(),
         }
     }
 
@@ -248,6 +248,14 @@ impl Controller for LinuxReno {
 
     fn set_window(&mut self, window: Bytes) {
         self.snd_cwnd = packets(window, self.mss);
+    }
+
+    fn leave_recovery(&mut self) {
+        self.phase = Phase::Open;
+    }
+
+    fn set_threshold(&mut self, ssthresh: Option<Bytes>) {
+        self.snd_ssthresh = ssthresh.map_or(SSTHRESH_UNSET, |bytes| packets(bytes, self.mss));
     }
 
     fn in_recovery(&self) -> bool {

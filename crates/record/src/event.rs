@@ -122,6 +122,8 @@ pub enum Cause {
     SlowStartExit,
     /// Loss taken from duplicate acknowledgments.
     FastRetransmit,
+    /// A retransmission was lost too: another recovery begins.
+    LostRetransmission,
     /// A partial acknowledgment during recovery.
     PartialAck,
     /// Recovery runs (window inflated or deflated).

@@ -5,15 +5,14 @@ use cc::{Acked, Change, Congested, Controller, Recovered, Signal as Sign};
 use machine::{Cx, Signal};
 use packet::Segment;
 use record::{Cause, Event, Purpose, Recorder};
+use recovery::holes::Update;
 use recovery::{RttEstimator, Sample, Sampled};
 use units::{Bytes, Duration, Instant, Offset};
 
 use crate::endpoint::{Endpoint, State};
+use crate::loss::{Heard, Repair};
 use crate::profile::IdleRule;
 use crate::sent::Delivered;
-
-/// Duplicate acknowledgments that stand for a loss (RFC 5681 section 3.2).
-const DUP_THRESHOLD: u32 = 3;
 
 impl Endpoint {
     /// An acceptable segment acknowledges up to `ack`.
@@ -25,10 +24,16 @@ impl Endpoint {
         ack: Offset,
     ) {
         let wnd = self.scaled_window(segment);
-        if ack > self.snd.una {
-            self.on_new_ack(cx, segment, ack, wnd);
-        } else if ack == self.snd.una && self.is_duplicate(segment, wnd) {
-            self.on_dup_ack(cx);
+        if ack >= self.snd.una {
+            let heard = self.hear(segment, ack, wnd);
+            match self.snd.repair {
+                Repair::Holes(_) => self.holes_ack(cx, segment, &heard),
+                Repair::Duplicates if ack > self.snd.una => {
+                    self.on_new_ack(cx, segment, &heard, &Update::default());
+                }
+                Repair::Duplicates if self.is_duplicate(&heard) => self.on_dup_ack(cx),
+                Repair::Duplicates => {}
+            }
         }
         if self.ecn.echoed(segment.flags) {
             self.on_ecn_echo(cx, ack);
@@ -37,23 +42,19 @@ impl Endpoint {
         self.wake_writer(cx);
     }
 
-    /// With SACK a duplicate is known by its blocks; without, by changing nothing at all.
-    fn is_duplicate(&self, segment: &Segment, wnd: u64) -> bool {
-        segment.payload == 0
-            && self.snd.max > self.snd.una
-            && if self.link.sack { !segment.sack_blocks().is_empty() } else { wnd == self.snd.wnd }
-    }
-
-    fn on_new_ack<R: Recorder>(
+    /// An acknowledgment that moves `snd_una`.
+    pub(crate) fn on_new_ack<R: Recorder>(
         &mut self,
         cx: &mut Cx<'_, R>,
         segment: &Segment,
-        ack: Offset,
-        wnd: u64,
+        heard: &Heard,
+        update: &Update,
     ) {
+        let ack = heard.th_ack;
         let bytes = ack - self.snd.una;
         self.undo_spurious_timeout(cx, segment);
-        let delivered = self.snd.sent.acknowledge(ack);
+        let mut delivered = Delivered::default();
+        self.snd.map.acknowledge(ack, |piece| delivered.add(piece));
         self.take_rtt(cx, segment, ack, &delivered);
         self.snd.shift = 0;
         if ack == self.snd.max {
@@ -66,12 +67,13 @@ impl Endpoint {
             if ack > end {
                 self.end_ecn_episode(cx, ack);
             }
-        } else if self.cc.in_recovery() {
-            self.on_ack_in_recovery(cx, ack, bytes);
         } else {
-            self.snd.dup_acks = 0;
+            match self.snd.repair {
+                Repair::Duplicates => self.duplicates_settle(cx, ack, bytes),
+                Repair::Holes(_) => self.holes_settle(cx, heard, update),
+            }
         }
-        let nsegs = u32::from(segment.nsegs.max(1));
+        let nsegs = heard.nsegs;
         let change = self.cc.on_acked(&Acked {
             now: cx.now,
             una: ack,
@@ -88,7 +90,7 @@ impl Endpoint {
         self.snd.una = ack;
         self.snd.buffer.acknowledge(ack.min(data_end) - old_una.min(data_end));
         self.snd.nxt = self.snd.nxt.max(ack);
-        self.snd.wnd = wnd;
+        self.snd.wnd = heard.wnd;
         cx.emit_with(|| {
             let una = self.payload_offset(ack);
             let event = Event::Acked { una, bytes: bytes as u32, nsegs: nsegs as u16 };
@@ -98,57 +100,6 @@ impl Endpoint {
         if self.snd.fin && ack > data_end {
             self.on_fin_acked(cx);
         }
-        self.call_output();
-    }
-
-    /// RFC 6582 section 3.2: a full acknowledgment ends the recovery, a partial one shows the
-    /// next loss.
-    fn on_ack_in_recovery<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, ack: Offset, bytes: u64) {
-        if ack >= self.cc.recovery_point() {
-            self.snd.dup_acks = 0;
-            let pipe = self.snd.max - ack;
-            let change = self.cc.on_recovered(&Recovered { th_ack: ack, pipe });
-            self.note(cx, change, Cause::Recovered);
-            return;
-        }
-        self.snd.again = Some(Cause::PartialAck);
-        // tcp_newreno_partial_ack: deflate by what left, add back one segment.
-        let deflated = self.cwnd().saturating_sub(bytes) + self.maxseg();
-        self.cc.set_window(Bytes(deflated));
-        self.emit_window(cx, Cause::Recovering);
-    }
-
-    fn on_dup_ack<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
-        self.snd.dup_acks += 1;
-        let count = self.snd.dup_acks;
-        cx.emit(|| Event::DupAck { count });
-        if self.cc.in_recovery() {
-            // Each one tells that a segment has left the network (RFC 5681 section 3.2, step 4).
-            self.cc.set_window(Bytes(self.cwnd() + self.maxseg()));
-            self.emit_window(cx, Cause::Recovering);
-            self.call_output();
-        } else if count == DUP_THRESHOLD {
-            // RFC 6582 section 3.2 step 2: not for what an earlier recovery or timeout covers.
-            let point = self.cc.recovery_point();
-            if self.snd.una > point || point <= Offset(1) {
-                self.enter_recovery(cx);
-            } else {
-                self.snd.dup_acks = 0;
-            }
-        } else {
-            // Limited transmit may release new data.
-            self.call_output();
-        }
-    }
-
-    fn enter_recovery<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
-        self.totals.fast_recoveries += 1;
-        let change = self.cc.on_congested(&self.congested(Sign::Loss));
-        self.snd.again = Some(Cause::FastRetransmit);
-        self.snd.timed = None;
-        let ssthresh = self.cc.control().ssthresh.map_or(0, Bytes::get);
-        self.cc.set_window(Bytes(ssthresh + u64::from(DUP_THRESHOLD) * self.maxseg()));
-        self.note(cx, change, Cause::FastRetransmit);
         self.call_output();
     }
 
@@ -196,7 +147,7 @@ impl Endpoint {
         }
     }
 
-    fn congested(&self, signal: Sign) -> Congested {
+    pub(crate) fn congested(&self, signal: Sign) -> Congested {
         Congested {
             signal,
             th_ack: self.snd.una,
@@ -232,7 +183,7 @@ impl Endpoint {
     pub(crate) fn wake_writer<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
         if self.snd.buffer.starved() {
             let packets = self.cwnd() / self.mss();
-            let full = self.snd.sent.packets() >= packets;
+            let full = self.snd.map.sums().all.packets >= packets;
             if let Some(size) = self.snd.buffer.expand(full, packets) {
                 cx.emit(|| Event::SendBuffer { size: size as u32 });
             }
@@ -269,7 +220,7 @@ impl Endpoint {
                 by_echo.or(timed.map(|(_, sent)| since(sent)))
             }
             RttEstimator::Linux(_) => {
-                delivered.oldest_sent.or(timed.map(|(_, sent)| sent)).map(since).or(by_echo)
+                delivered.oldest_sent().or(timed.map(|(_, sent)| sent)).map(since).or(by_echo)
             }
         };
         let Some(sample) = sample else { return };
@@ -281,7 +232,7 @@ impl Endpoint {
         });
         self.rcv.window.on_rtt(rtt);
         // Linux takes the least from the newest segment acknowledged (ca_rtt).
-        let newest = match (&self.rtt, delivered.newest_sent) {
+        let newest = match (&self.rtt, delivered.newest_sent()) {
             (RttEstimator::Linux(_), Some(sent)) => cx.now.since(sent).min(rtt),
             _ => rtt,
         };
@@ -329,6 +280,7 @@ impl Endpoint {
         let change = self.cc.on_congested(&self.congested(signal));
         self.note(cx, change, Cause::Timeout);
         self.snd.ecn_episode = None;
+        self.holes_timeout();
         self.snd.nxt = self.snd.una;
         self.snd.resend_cause = Cause::Timeout;
         self.arm_retransmit(cx.now);

@@ -4,6 +4,7 @@ use cc::{AnyController, Change, Controller, Growth, LinuxReno, NewReno};
 use machine::{Cx, Signal};
 use packet::{Dir, IpVersion, Segment, SynLayout};
 use record::{Cause, Event, Purpose, Recorder, SenderState, Waiting};
+use recovery::sendmap::SendMap;
 use recovery::{RttEstimator, RttFreeBsd, RttLinux, RttRfc};
 use units::{Bytes, Duration, FlowId, Instant, Offset, SeqNum};
 
@@ -11,12 +12,12 @@ use crate::ack_policy::AckPolicy;
 use crate::challenge::Challenge;
 use crate::clock::KernelClock;
 use crate::ecn::Ecn;
+use crate::loss::Repair;
 use crate::probes::{Keepalive, Probe};
 use crate::profile::{Family, Profile, RtoRule};
 use crate::reassembly::Reassembly;
 use crate::receive_window::ReceiveWindow;
 use crate::send_buffer::SendBuffer;
-use crate::sent::Sent;
 use crate::timers::Timers;
 
 /// Which side opens the connection.
@@ -148,7 +149,10 @@ pub(crate) struct Send {
     pub(crate) buffer: SendBuffer,
     /// The application has closed: a FIN follows the last byte.
     pub(crate) fin: bool,
-    pub(crate) sent: Sent,
+    /// What is under way, packet by packet.
+    pub(crate) map: SendMap,
+    /// How losses are found and repaired.
+    pub(crate) repair: Repair,
     /// Timeouts in a row (`t_rxtshift`).
     pub(crate) shift: u32,
     pub(crate) dup_acks: u32,
@@ -335,7 +339,6 @@ impl Endpoint {
         self.link.mss = self.link.mss.min(maxseg - options);
         self.link.maxseg = maxseg;
         self.cc.on_mss(self.link.mss, self.link.maxseg);
-        self.snd.sent.set_mss(self.link.mss);
         if self.snd.max > self.snd.una {
             self.snd.nxt = self.snd.una;
             self.snd.resend_cause = Cause::PathMtu;
@@ -494,7 +497,8 @@ impl Send {
             wl2: Offset(0),
             buffer: SendBuffer::new(cfg.profile.send_buffer),
             fin: false,
-            sent: Sent::new(),
+            map: SendMap::new(),
+            repair: Repair::Duplicates,
             shift: 0,
             dup_acks: 0,
             again: None,

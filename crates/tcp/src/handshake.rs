@@ -7,6 +7,7 @@ use record::{Cause, Event, Purpose, Recorder, SentKind};
 use units::{Instant, Offset};
 
 use crate::endpoint::{Endpoint, State};
+use crate::loss::Repair;
 use crate::receive_window::ReceiveWindow;
 use crate::sent::Delivered;
 
@@ -166,7 +167,7 @@ impl Endpoint {
             let bound = (self.snd.max_wnd / 2).max(u64::from(self.cfg.profile.min_mss));
             self.link.mss = self.link.mss.min(u32::try_from(bound).unwrap_or(u32::MAX));
         }
-        self.snd.sent.set_mss(self.link.mss);
+        self.snd.repair = Repair::new(&self.cfg.profile, self.link.sack);
         let change = self.cc.on_established(&Established {
             una: Offset(1),
             mss: self.link.mss,

@@ -24,6 +24,7 @@ mod clock;
 mod ecn;
 mod handshake;
 mod input;
+mod loss;
 mod output;
 mod reassembly;
 mod receive_window;

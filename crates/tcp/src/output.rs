@@ -11,11 +11,12 @@ use cc::{Controller, Idle};
 use machine::Cx;
 use packet::{Flags, Options, Segment, Timestamps};
 use record::{Cause, Event, Purpose, Recorder, SentKind, Waiting};
-use units::{Offset, SeqNum};
+use units::{Instant, Offset, SeqNum};
 
 use crate::endpoint::{Endpoint, State};
 use crate::probes::Probe;
 use crate::profile::BurstRule;
+use crate::sent;
 
 /// IP bytes of a burst at most (RFC 791: the length field).
 const LARGEST_BURST: u64 = 65_535;
@@ -65,6 +66,9 @@ impl Endpoint {
             Ok(self.plan_again(cause))
         } else if let Some(probe) = self.snd.probe.take() {
             Ok(self.plan_probe(probe))
+        } else if let Some((at, len)) = self.next_hole() {
+            let kind = SentKind::Again(Cause::FastRetransmit);
+            Ok(Plan { at, len, fin: false, push: false, kind, more: true })
         } else if self.snd.buffer.used() == 0 && !self.fin_wanted() {
             Err(if self.snd.fin { Waiting::Done } else { Waiting::Application })
         } else {
@@ -230,7 +234,7 @@ impl Endpoint {
         self.timers.stop(Purpose::DelayedAck);
         self.rcv.policy.on_ack_sent();
         match plan.kind {
-            SentKind::Probe => self.snd.max = self.snd.max.max(plan.at + plan.len),
+            SentKind::Probe => self.note_probe(plan.at + plan.len, cx.now),
             _ if plan.len > 0 || plan.fin => self.note_sent(cx, plan),
             _ => {}
         }
@@ -239,6 +243,14 @@ impl Endpoint {
             let event = Event::Sent { at, len: plan.len as u32, kind: plan.kind };
             (event, self.sender_state())
         });
+    }
+
+    /// A probe of a closed window left; it may have taken a new byte along.
+    fn note_probe(&mut self, end: Offset, now: Instant) {
+        if end > self.snd.max {
+            self.snd.map.push(self.snd.max, end, now);
+            self.snd.max = end;
+        }
     }
 
     /// Bytes or a FIN left: moves the places, starts the timers, counts.
@@ -254,10 +266,10 @@ impl Endpoint {
             if plan.len > 0 {
                 self.totals.retransmitted_packets += packets;
             }
-            self.snd.sent.again(plan.at, end.min(self.snd.max));
+            self.snd.map.resend(plan.at, end.min(self.snd.max), cx.now, false);
         }
         if end > self.snd.max {
-            self.snd.sent.push(plan.at.max(self.snd.max), end, cx.now);
+            sent::push(&mut self.snd.map, plan.at.max(self.snd.max), end, plan.fin, mss, cx.now);
         }
         // A segment sent out of turn does not move snd_nxt, unless it is all there is.
         let out_of_turn =
@@ -268,6 +280,7 @@ impl Endpoint {
         self.snd.max = self.snd.max.max(end);
         self.snd.nxt = self.snd.nxt.max(self.snd.una).min(self.snd.max);
         self.snd.last_sent = cx.now;
+        self.holes_sent(plan.len, out_of_turn);
         if !again && self.snd.timed.is_none() {
             self.snd.timed = Some((plan.at, cx.now));
         }

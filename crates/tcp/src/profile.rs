@@ -9,6 +9,7 @@ mod linux;
 mod rfc;
 
 use packet::SynLayout;
+use recovery::holes::HolesParams;
 use units::{Bytes, Duration};
 
 /// Every value that tells one system's TCP from another's.
@@ -55,6 +56,8 @@ pub struct Profile {
     pub receive_buffer: ReceiveBufferRule,
     /// How a burst is sized for the segmentation offload.
     pub burst: BurstRule,
+    /// How losses are found and repaired where SACK is agreed.
+    pub loss: LossRule,
     /// Limited transmit (RFC 3042): the first two duplicates each release a new segment.
     pub limited_transmit: bool,
     /// Segments without timestamps are dropped where timestamps were agreed (RFC 7323 3.2).
@@ -232,6 +235,25 @@ pub enum BurstRule {
     },
     /// Whole segments up to 64 KiB, as the windows give (RFC 9293 section 3.8.6.2.1).
     Rfc,
+}
+
+/// How losses are found and repaired where SACK is agreed; without it, RFC 6582 holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LossRule {
+    /// By duplicates alone (RFC 6582): SACK is offered and reported, not used.
+    Duplicates,
+    /// By the holes in what is reported (FreeBSD's base stack).
+    Holes(HolesRule),
+}
+
+/// What versions of FreeBSD's base stack differ in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HolesRule {
+    /// The scoreboard's.
+    pub params: HolesParams,
+    /// `net.inet.tcp.newsack` (14.0 and later): more than two segments reported begin a recovery
+    /// without a third duplicate; rescue retransmissions (RFC 6675).
+    pub newsack: bool,
 }
 
 /// Names of all profiles, in the order they are listed to users.

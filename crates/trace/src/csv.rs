@@ -260,6 +260,7 @@ const fn cause_name(cause: Cause) -> &'static str {
         Cause::Avoidance => "avoidance",
         Cause::SlowStartExit => "slow_start_exit",
         Cause::FastRetransmit => "fast_retransmit",
+        Cause::LostRetransmission => "lost_retransmission",
         Cause::PartialAck => "partial_ack",
         Cause::Recovering => "recovering",
         Cause::Recovered => "recovered",

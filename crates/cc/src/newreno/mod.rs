@@ -301,6 +301,7 @@ impl Controller for NewReno {
             Signal::Ecn => self.on_ecn(event),
             Signal::Timeout { shift } => self.on_timeout(event, shift),
             Signal::SpuriousTimeout => self.undo_timeout(),
+            Signal::SpuriousRecovery => Change::None,
         }
     }
 
@@ -366,6 +367,16 @@ impl Controller for NewReno {
 
     fn set_window(&mut self, window: Bytes) {
         self.snd_cwnd = u32::try_from(window.get()).unwrap_or(u32::MAX);
+    }
+
+    fn leave_recovery(&mut self) {
+        self.in_fastrecovery = false;
+        self.in_congrecovery = false;
+    }
+
+    fn set_threshold(&mut self, ssthresh: Option<Bytes>) {
+        let bytes = ssthresh.map(|bytes| u32::try_from(bytes.get()).unwrap_or(SSTHRESH_UNSET));
+        self.snd_ssthresh = bytes.unwrap_or(SSTHRESH_UNSET);
     }
 
     fn in_recovery(&self) -> bool {

@@ -15,12 +15,16 @@ impl Endpoint {
         cx: &mut Cx<'_, R>,
         burst_max: u64,
     ) -> Result<Plan, Waiting> {
+        self.skip_reported();
         let mss = self.mss();
         let off = self.snd.nxt - self.snd.una;
         let avail = self.snd.buffer.used();
         let cwnd = self.send_window();
         let sendwin = self.snd.wnd.min(cwnd);
-        let mut len = avail.min(sendwin).saturating_sub(off);
+        let mut len = match self.room_beyond_holes() {
+            None => avail.min(sendwin).saturating_sub(off),
+            Some(room) => avail.min(self.snd.wnd).saturating_sub(off).min(room),
+        };
         let unsent = avail.saturating_sub(off);
 
         if let Some(size) = self.snd.buffer.autoscale(self.snd.wnd, sendwin, unsent) {

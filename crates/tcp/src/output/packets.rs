@@ -29,7 +29,7 @@ impl Endpoint {
         let in_flight = if resending {
             (self.snd.nxt - self.snd.una).div_ceil(mss)
         } else {
-            self.snd.sent.packets()
+            self.snd.map.sums().all.packets
         };
         let quota = cwnd.saturating_sub(in_flight);
         let window_end = self.snd.una + self.snd.wnd;
@@ -114,7 +114,7 @@ impl Endpoint {
         let cwnd = self.cwnd() / mss;
         let ssthresh = self.cc.control().ssthresh.map_or(u64::MAX, Bytes::get) / mss;
         let percent = if cwnd < ssthresh / 2 { 200 } else { 120 };
-        let packets = cwnd.max(self.snd.sent.packets());
+        let packets = cwnd.max(self.snd.map.sums().all.packets);
         let micros = srtt.as_micros().max(1);
         let rate = u128::from(packets * mss * percent) * 10_000 / u128::from(micros);
         let min_rtt = self.totals.min_rtt.map_or(micros, |rtt| rtt.as_micros());
@@ -130,7 +130,7 @@ impl Endpoint {
         if snd.nxt == snd.asked_at && !limited {
             return;
         }
-        let packets = snd.sent.packets();
+        let packets = snd.map.sums().all.packets;
         if snd.una >= snd.usage_end
             || limited
             || (!snd.window_limited && packets > snd.max_packets_out)

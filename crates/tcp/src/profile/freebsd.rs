@@ -6,11 +6,12 @@
 
 use cc::newreno::Params;
 use packet::SynLayout;
+use recovery::holes::HolesParams;
 use units::{Bytes, Duration};
 
 use super::{
-    AckRule, BurstRule, EcnRule, Family, IdleRule, ProbeRule, Profile, ReceiveBufferRule, RtoRule,
-    SendBufferRule,
+    AckRule, BurstRule, EcnRule, Family, HolesRule, IdleRule, LossRule, ProbeRule, Profile,
+    ReceiveBufferRule, RtoRule, SendBufferRule,
 };
 
 /// releng/13.2.
@@ -48,6 +49,7 @@ pub(super) fn v13_2() -> Profile {
         },
         // IP_MAXPACKET less link header room: 65535 - (14 + 3); 45 segments of 1448 fit.
         burst: BurstRule::FreeBsd { max: Bytes(65_518) },
+        loss: LossRule::Holes(HolesRule { params: HolesParams::FREEBSD_13_0, newsack: false }),
         limited_transmit: true,
         // net.inet.tcp.tolerate_missing_ts = 0
         strict_timestamps: true,
@@ -69,6 +71,7 @@ pub(super) fn v14_3() -> Profile {
     profile.name = "freebsd-14.3";
     profile.default_cc = "cubic";
     profile.newreno = Params::FREEBSD_14_3;
+    profile.loss = LossRule::Holes(HolesRule { params: HolesParams::FREEBSD_14_3, newsack: true });
     profile
 }
 
@@ -77,5 +80,6 @@ pub(super) fn main() -> Profile {
     let mut profile = v14_3();
     profile.name = "freebsd-main";
     profile.newreno = Params::FREEBSD_MAIN_2024_10;
+    profile.loss = LossRule::Holes(HolesRule { params: HolesParams::FREEBSD_MAIN, newsack: true });
     profile
 }

@@ -5,8 +5,8 @@ use packet::SynLayout;
 use units::{Bytes, Duration};
 
 use super::{
-    AckRule, BurstRule, EcnRule, Family, IdleRule, ProbeRule, Profile, ReceiveBufferRule, RtoRule,
-    SendBufferRule,
+    AckRule, BurstRule, EcnRule, Family, IdleRule, LossRule, ProbeRule, Profile, ReceiveBufferRule,
+    RtoRule, SendBufferRule,
 };
 
 /// Linux 6.18, default sysctls, HZ = 250, as recorded in the project's Linux traces.
@@ -44,6 +44,7 @@ pub(super) fn v6_18() -> Profile {
             rmem_max: Bytes(212_992),
         },
         burst: BurstRule::Linux { min_segments: 2, rtt_log: 9 },
+        loss: LossRule::Duplicates,
         limited_transmit: true,
         strict_timestamps: false,
         // tcp_invalid_ratelimit: one within half a second

@@ -1,0 +1,80 @@
+//! How losses are found and repaired, one file for each way: by duplicate acknowledgments alone
+//! (`duplicates`, RFC 6582), or by what FreeBSD's base stack knows of the holes in what the
+//! receiver reports (`holes`).
+
+mod duplicates;
+mod holes;
+
+use packet::Segment;
+use recovery::dsack::Block;
+use units::Offset;
+
+pub(crate) use holes::HolesLoss;
+
+use crate::endpoint::Endpoint;
+use crate::profile::{LossRule, Profile};
+
+/// The way of one connection, with its state.
+#[derive(Debug, Clone)]
+pub(crate) enum Repair {
+    /// Where SACK was not agreed.
+    Duplicates,
+    /// FreeBSD's base stack.
+    Holes(HolesLoss),
+}
+
+impl Repair {
+    /// The way of a connection for which SACK was agreed or not.
+    pub(crate) const fn new(profile: &Profile, sack: bool) -> Self {
+        match profile.loss {
+            LossRule::Holes(rule) if sack => Self::Holes(HolesLoss::new(rule)),
+            _ => Self::Duplicates,
+        }
+    }
+}
+
+/// What an acknowledgment says, as offsets.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Heard {
+    /// All before this has arrived.
+    pub(crate) th_ack: Offset,
+    /// Window offered, in bytes.
+    pub(crate) wnd: u64,
+    /// ACKs an offload made one of.
+    pub(crate) nsegs: u32,
+    /// It carries data of its own.
+    pub(crate) data: bool,
+    blocks: [Block; 4],
+    count: usize,
+}
+
+impl Heard {
+    /// Blocks reported beyond `th_ack`, or below it for what arrived twice.
+    pub(crate) fn blocks(&self) -> &[Block] {
+        &self.blocks[..self.count]
+    }
+}
+
+impl Endpoint {
+    /// Reads an acknowledgment; blocks that lie beyond all sequence space are dropped.
+    pub(crate) fn hear(&self, segment: &Segment, th_ack: Offset, wnd: u64) -> Heard {
+        let mut heard = Heard {
+            th_ack,
+            wnd,
+            nsegs: u32::from(segment.nsegs.max(1)),
+            data: segment.payload > 0,
+            blocks: [(Offset(0), Offset(0)); 4],
+            count: 0,
+        };
+        if self.link.sack {
+            for block in segment.sack_blocks() {
+                let place = |seq: units::SeqNum| seq.near(self.cfg.isn, self.snd.una);
+                if let Some(block) = place(block.left).zip(place(block.right)) {
+                    heard.blocks[heard.count] = block;
+                    heard.count += 1;
+                }
+            }
+        }
+        heard
+    }
+}
