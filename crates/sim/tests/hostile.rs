@@ -153,10 +153,6 @@ impl Victim {
         // Relative to what it expects, or to the right edge of its window.
         let anchor = if word.seq % 2 == 0 { next } else { edge };
         let seq = PEER.wrapping_add(anchor as u32).wrapping_add((word.seq / 2) as u32);
-        if self.tcp.state() == State::Listen {
-            // Nothing of an earlier knock is remembered.
-            self.acked = None;
-        }
         let first_syn = self.acked.is_none() && word.flags & 2 != 0;
         if first_syn {
             self.scale.1 = match word.options {
@@ -197,6 +193,10 @@ impl Victim {
             Step::Close => self.tcp.close(),
         }
         self.settle();
+        if self.tcp.state() == State::Listen {
+            // Nothing of an earlier knock is remembered.
+            self.acked = None;
+        }
     }
 
     /// All that was acknowledged has been read, the SYN and one FIN not counted, and all that was

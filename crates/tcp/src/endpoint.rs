@@ -264,6 +264,10 @@ impl Endpoint {
     /// Hands over up to `bytes`; returns how many were taken. What was not taken is offered again
     /// after [`Signal::Writable`].
     pub fn write<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, bytes: u64) -> u64 {
+        if bytes > 0 && self.state == State::Listen && self.cfg.profile.family == Family::Rfc {
+            // RFC 9293 section 3.10.2; the kernels refuse it.
+            self.open();
+        }
         if self.snd.fin || !matches!(self.state, State::Established | State::CloseWait) {
             return 0;
         }
@@ -305,6 +309,12 @@ impl Endpoint {
         match self.state {
             State::Established => self.state = State::FinWait1,
             State::CloseWait => self.state = State::LastAck,
+            // The FIN waits for the acknowledgment of the SYN (TF_NEEDFIN of tcp_usrclosed; Linux
+            // since 6.9; RFC 9293 section 3.10.4 would not wait if nothing was written).
+            State::SynReceived => {
+                self.snd.fin = true;
+                return;
+            }
             State::Closed | State::Listen | State::SynSent => {
                 self.state = State::Closed;
                 self.timers.stop_all();
@@ -319,7 +329,18 @@ impl Endpoint {
     /// Gives the connection up at once: unsent bytes are lost and the peer is told with a reset
     /// (a close with `SO_LINGER` of zero).
     pub fn reset<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
-        if !matches!(self.state, State::Closed | State::Listen | State::SynSent) {
+        let tells = match self.state {
+            State::SynReceived
+            | State::Established
+            | State::FinWait1
+            | State::FinWait2
+            | State::CloseWait => true,
+            // Nothing is left to be lost (RFC 9293 section 3.10.5, tcp_need_reset of Linux); tcp_drop
+            // of FreeBSD tells the peer nevertheless.
+            State::Closing | State::LastAck => self.cfg.profile.family == Family::FreeBsd,
+            State::Closed | State::Listen | State::SynSent | State::TimeWait => false,
+        };
+        if tells {
             self.reset = Some((self.snd.nxt.to_seq(self.cfg.isn), Some(self.rcv_nxt_seq())));
         }
         self.abort(cx);
@@ -390,7 +411,7 @@ impl Endpoint {
     /// Has the stack been asked to send, so that polling it may give a segment?
     #[inline]
     pub const fn wants_to_send(&self) -> bool {
-        self.snd.due
+        self.snd.due || self.reset.is_some()
     }
 
     /// Asks the stack to send what it may (a call of tcp_output).
@@ -565,7 +586,7 @@ impl machine::Endpoint for Endpoint {
         cx: &mut Cx<'_, R>,
         slot: &mut Segment,
     ) -> Result<(), Waiting> {
-        if self.snd.due { self.output(cx, slot) } else { Err(self.snd.waiting) }
+        if self.wants_to_send() { self.output(cx, slot) } else { Err(self.snd.waiting) }
     }
 
     #[inline]

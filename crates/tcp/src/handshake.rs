@@ -157,7 +157,7 @@ impl Endpoint {
     }
 
     fn establish<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
-        self.state = State::Established;
+        self.state = if self.snd.fin { State::FinWait1 } else { State::Established };
         self.snd.last_heard = cx.now;
         self.timers.stop(Purpose::Retransmit);
         let syn_retransmitted = self.snd.shift > self.cfg.profile.forgiven_syns;

@@ -8,6 +8,7 @@ use units::{Duration, Instant, Offset, SeqNum};
 
 use crate::ack_policy::{Arrival, Decision};
 use crate::endpoint::{Endpoint, Side, State};
+use crate::profile::Family;
 
 /// Timestamps older than this say nothing (RFC 7323 section 5.5).
 const PAWS_IDLE: Duration = Duration::from_secs(24 * 24 * 3_600);
@@ -42,7 +43,6 @@ impl Endpoint {
             let behind = segment.seq.0.wrapping_add(segment.seq_len());
             (SeqNum(0), Some(SeqNum(behind)))
         });
-        self.call_output();
     }
 
     /// RFC 9293 section 3.10.7.2.
@@ -74,16 +74,17 @@ impl Endpoint {
     fn input_synchronised<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, segment: &Segment) {
         let flags = segment.flags;
         // The door: numbers become offsets. What lies before the stream is not ours.
-        let Some(seq) = segment.seq.near(self.rcv.irs, self.rcv.nxt) else { return };
+        let seq = segment.seq.near(self.rcv.irs, self.rcv.nxt);
+        if flags.has(Flags::SYN) && !flags.has(Flags::RST) {
+            self.input_late_syn(cx, segment, seq);
+            return;
+        }
+        let Some(seq) = seq else { return };
         if flags.has(Flags::RST) {
             self.input_reset(cx, seq);
             return;
         }
         let Some(ack) = segment.ack.near(self.cfg.isn, self.snd.una) else { return };
-        if flags.has(Flags::SYN) {
-            self.input_late_syn(cx, segment, seq, ack);
-            return;
-        }
         if !flags.has(Flags::ACK) || self.has_stale_timestamp(cx, segment) {
             return;
         }
@@ -123,7 +124,11 @@ impl Endpoint {
             self.on_payload(cx, payload);
         }
         if flags.has(Flags::FIN) {
-            self.rcv.fin.get_or_insert(seq + u64::from(segment.payload));
+            let place = *self.rcv.fin.get_or_insert(seq + u64::from(segment.payload));
+            if place > self.rcv.nxt {
+                // Out of order, even without data (RFC 5681 section 4.2).
+                self.ack_at_once();
+            }
         }
         self.take_fin(cx);
     }
@@ -135,6 +140,8 @@ impl Endpoint {
             match (self.state, self.cfg.side) {
                 // A listener that was only knocked at goes on listening.
                 (State::SynReceived, Side::Server) => *self = Self::new(self.cfg.clone()),
+                // tcp_twcheck drops it, after RFC 1337.
+                (State::TimeWait, _) if self.cfg.profile.family == Family::FreeBsd => {}
                 (State::TimeWait, _) => {
                     self.state = State::Closed;
                     self.timers.stop_all();
@@ -147,21 +154,31 @@ impl Endpoint {
     }
 
     /// A SYN on a connection that has one: the handshake's own, again or crossing, or a stranger
-    /// (RFC 5961 section 4).
+    /// (RFC 5961 section 4). `seq` is `None` for a number before the stream.
     fn input_late_syn<R: Recorder>(
         &mut self,
         cx: &mut Cx<'_, R>,
         segment: &Segment,
-        seq: Offset,
-        ack: Offset,
+        seq: Option<Offset>,
     ) {
-        let same_syn = seq == Offset(0);
-        let acks_ours = segment.flags.has(Flags::ACK) && ack == Offset(1);
-        if self.state == State::SynReceived && same_syn && acks_ours {
+        let acks = segment.flags.has(Flags::ACK);
+        let same_syn = self.state == State::SynReceived && seq == Some(Offset(0));
+        if same_syn && acks && segment.ack == Offset(1).to_seq(self.cfg.isn) {
             // The answer to our SYN-ACK where both sides opened at once.
             self.on_crossing_syn_ack(cx, segment);
-        } else if self.state == State::SynReceived && same_syn {
+        } else if same_syn {
             self.call_output();
+        } else if self.state == State::TimeWait
+            && self.cfg.profile.family == Family::FreeBsd
+            && !acks
+        {
+            // tcp_twcheck: an old one is dropped. A newer one ends the old connection; it would go
+            // to a listener, and here there is none.
+            if seq.is_some_and(|seq| seq > self.rcv.nxt) {
+                self.state = State::Closed;
+                self.timers.stop_all();
+                self.answer_with_reset(segment);
+            }
         } else {
             self.challenge(cx);
         }

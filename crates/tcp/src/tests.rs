@@ -11,3 +11,4 @@ mod pair;
 mod probes;
 mod sending;
 mod timestamps;
+mod transitions;

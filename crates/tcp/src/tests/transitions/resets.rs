@@ -1,0 +1,156 @@
+//! Resets, in each state: those that come (note 3 below the figure; RFC 9293 section 3.10.7), and
+//! those that the user sends (ABORT, section 3.10.5).
+
+use super::*;
+
+/// Open one way at least.
+const OPEN: [State; 4] = [State::Established, State::FinWait1, State::FinWait2, State::CloseWait];
+/// Both sides have closed, and this side's FIN is not acknowledged.
+const ENDING: [State; 2] = [State::Closing, State::LastAck];
+
+/// The number that `state` expects next.
+fn next(state: State) -> u32 {
+    match state {
+        State::Established | State::FinWait1 | State::FinWait2 => 1,
+        _ => 2,
+    }
+}
+
+#[test]
+fn closed_stays_on_reset() {
+    for system in NAMES {
+        let mut lone = Lone::new(system, Side::Client);
+        assert!(lone.hear(Flags::RST, 0, 0).is_empty(), "{system}");
+        lone.is(State::Closed, system);
+    }
+}
+
+#[test]
+fn listen_stays_on_reset() {
+    for system in NAMES {
+        let mut lone = Lone::new(system, Side::Server);
+        for flags in [Flags::RST, Flags::RST | Flags::SYN] {
+            assert!(lone.hear(flags, 0, 0).is_empty(), "{system}");
+            lone.is(State::Listen, system);
+        }
+    }
+}
+
+#[test]
+fn syn_sent_to_closed_on_reset_that_acknowledges_the_syn() {
+    for system in NAMES {
+        let mut lone = Lone::syn_sent(system);
+        assert!(lone.hear(Flags::RST, 0, 0).is_empty(), "{system}: it acknowledges nothing");
+        lone.is(State::SynSent, system);
+        assert!(lone.hear(Flags::RST | Flags::ACK, 0, 1).is_empty(), "{system}");
+        lone.is(State::Closed, system);
+        assert!(lone.signalled(Signal::Aborted), "{system}: refused");
+    }
+}
+
+#[test]
+fn syn_sent_stays_on_reset_that_acknowledges_something_else() {
+    // RFC 9293 section 3.10.7.3: a reset is never answered with one.
+    for system in NAMES {
+        let mut lone = Lone::syn_sent(system);
+        assert!(lone.hear(Flags::RST | Flags::ACK, 0, 2).is_empty(), "{system}");
+        lone.is(State::SynSent, system);
+    }
+}
+
+#[test]
+fn syn_received_to_listen_on_reset_after_passive_open() {
+    // Note 1 below the figure.
+    for system in NAMES {
+        let mut lone = Lone::syn_received(system);
+        assert!(lone.hear(Flags::RST, 1, 0).is_empty(), "{system}");
+        lone.is(State::Listen, system);
+        assert!(!lone.signalled(Signal::Aborted), "{system}: no user knew of it");
+        // The next one is served.
+        lone.hear(Flags::SYN, 0, 0);
+        lone.hear(Flags::ACK, 1, 1);
+        lone.is(State::Established, system);
+    }
+}
+
+#[test]
+fn syn_received_to_closed_on_reset_after_active_open() {
+    for system in NAMES {
+        let mut lone = Lone::syn_sent(system);
+        lone.hear(Flags::SYN, 0, 0);
+        assert!(lone.hear(Flags::RST, 1, 0).is_empty(), "{system}");
+        lone.is(State::Closed, system);
+        assert!(lone.signalled(Signal::Aborted), "{system}");
+    }
+}
+
+#[test]
+fn open_states_to_closed_on_reset() {
+    for system in NAMES {
+        for state in OPEN.into_iter().chain(ENDING) {
+            let mut lone = Lone::in_state(system, state);
+            assert!(lone.hear(Flags::RST, next(state), 0).is_empty(), "{system} {state:?}");
+            lone.is(State::Closed, system);
+            assert!(lone.signalled(Signal::Aborted), "{system} {state:?}");
+            assert!(lone.wait(Duration::from_secs(300)).is_empty(), "{system} {state:?}: timers");
+        }
+    }
+}
+
+#[test]
+fn time_wait_to_closed_on_reset_but_for_freebsd() {
+    // FreeBSD drops it (tcp_twcheck, after RFC 1337); Linux obeys (tcp_timewait_state_process,
+    // net.ipv4.tcp_rfc1337 = 0), as does RFC 9293.
+    for system in NAMES {
+        let mut lone = Lone::in_state(system, State::TimeWait);
+        assert!(lone.hear(Flags::RST, 2, 0).is_empty(), "{system}");
+        let stays = system.starts_with("freebsd");
+        lone.is(if stays { State::TimeWait } else { State::Closed }, system);
+    }
+}
+
+#[test]
+fn listen_and_syn_sent_to_closed_on_abort_without_a_word() {
+    for system in NAMES {
+        for mut lone in [Lone::new(system, Side::Server), Lone::syn_sent(system)] {
+            assert!(lone.abort().is_empty(), "{system}");
+            lone.is(State::Closed, system);
+        }
+    }
+}
+
+#[test]
+fn open_states_to_closed_on_abort_with_a_reset() {
+    for system in NAMES {
+        let mut lone = Lone::syn_received(system);
+        let sent = lone.abort();
+        assert_eq!(said(&lone, &sent), [(Flags::RST | Flags::ACK, 1, 1)], "{system}");
+        lone.is(State::Closed, system);
+        for state in OPEN {
+            let mut lone = Lone::in_state(system, state);
+            let closed = matches!(state, State::FinWait1 | State::FinWait2);
+            let sent = lone.abort();
+            let reset = (Flags::RST | Flags::ACK, 1 + u32::from(closed), next(state));
+            assert_eq!(said(&lone, &sent), [reset], "{system} {state:?}");
+            lone.is(State::Closed, system);
+            assert!(lone.signalled(Signal::Aborted), "{system} {state:?}");
+        }
+    }
+}
+
+#[test]
+fn ending_states_to_closed_on_abort_with_a_reset_of_freebsd_only() {
+    // RFC 9293 section 3.10.5 and tcp_need_reset of Linux: nothing is left to be lost. FreeBSD
+    // tells the peer in any state that has seen its SYN (tcp_drop).
+    for system in NAMES {
+        for state in ENDING {
+            let mut lone = Lone::in_state(system, state);
+            let sent = lone.abort().len();
+            assert_eq!(sent, usize::from(system.starts_with("freebsd")), "{system} {state:?}");
+            lone.is(State::Closed, system);
+        }
+        let mut lone = Lone::in_state(system, State::TimeWait);
+        assert!(lone.abort().is_empty(), "{system}");
+        lone.is(State::Closed, system);
+    }
+}
