@@ -11,7 +11,7 @@ use units::{Bytes, Duration, Instant, Offset};
 
 use crate::endpoint::{Endpoint, State};
 use crate::loss::{Heard, Repair};
-use crate::profile::IdleRule;
+use crate::profile::{Family, IdleRule};
 use crate::sent::Delivered;
 
 impl Endpoint {
@@ -157,15 +157,21 @@ impl Endpoint {
         }
     }
 
-    /// RFC 9293 3.10.7.4: a window counts if its segment is not older than the last that did.
+    /// RFC 9293 3.10.7.4: a window counts if its segment is not older than the last that did. Of
+    /// equally old ones FreeBSD takes the larger (tcp_do_segment), Linux also one that is shut
+    /// (tcp_may_update_window).
     fn update_window(&mut self, seq: Offset, ack: Offset, wnd: u64) {
+        let as_old = match self.cfg.profile.family {
+            Family::FreeBsd => wnd > self.snd.wnd,
+            Family::Linux => wnd > self.snd.wnd || wnd == 0,
+            Family::Rfc => true,
+        };
         let newer = self.snd.wl1 < seq
-            || (self.snd.wl1 == seq
-                && (self.snd.wl2 < ack || (self.snd.wl2 == ack && wnd > self.snd.wnd)));
+            || (self.snd.wl1 == seq && (self.snd.wl2 < ack || (self.snd.wl2 == ack && as_old)));
         if !newer {
             return;
         }
-        if wnd > self.snd.wnd {
+        if wnd > self.snd.wnd || wnd == 0 {
             self.call_output();
         }
         if wnd > 0 && self.snd.persisting {
@@ -258,15 +264,22 @@ impl Endpoint {
 
     /// tcp_timer_rexmt of FreeBSD; tcp_retransmit_timer of Linux.
     fn on_retransmit_timer<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
-        self.snd.shift += 1;
-        if self.snd.shift > self.cfg.profile.retries {
+        // A probe by the head is no timeout that counts.
+        let probes = self.head_probes();
+        self.snd.shift += u32::from(!probes);
+        let hopeless = if probes {
+            self.head_unanswered(cx.now)
+        } else {
+            self.snd.shift > self.cfg.profile.retries
+        };
+        if hopeless {
             self.abort(cx);
             return;
         }
         self.totals.timeouts += 1;
         self.rtt.on_timeout(self.snd.shift);
         self.snd.timed = None;
-        self.snd.again = None;
+        self.snd.again = probes.then_some(Cause::Timeout);
         self.snd.dup_acks = 0;
         if matches!(self.state, State::SynSent | State::SynReceived) {
             self.arm_retransmit(cx.now);
@@ -276,7 +289,7 @@ impl Endpoint {
         if self.snd.shift == 1 && self.link.timestamps {
             self.snd.timeout_stamp = Some(self.clock.timestamp(cx.now));
         }
-        let signal = Sign::Timeout { shift: self.snd.shift };
+        let signal = Sign::Timeout { shift: self.snd.shift.max(1) };
         let change = self.cc.on_congested(&self.congested(signal));
         self.note(cx, change, Cause::Timeout);
         self.snd.ecn_episode = None;

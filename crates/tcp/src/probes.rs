@@ -3,7 +3,7 @@
 
 use machine::Cx;
 use record::{Cause, Purpose, Recorder};
-use units::Duration;
+use units::{Duration, Instant};
 
 use crate::endpoint::{Endpoint, State};
 use crate::profile::ProbeRule;
@@ -32,6 +32,17 @@ impl Endpoint {
     /// Data waits, nothing is under way and the window holds it back: the timer that will probe
     /// the window is set, unless it runs.
     pub(crate) fn watch_window<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
+        if self.snd.wnd == 0 && matches!(self.cfg.profile.probe, ProbeRule::Byte { .. }) {
+            // The peer may have closed its window over what is under way: tcp_output of FreeBSD
+            // takes all of it back and asks from the head on, as long as there is an answer.
+            self.timers.stop(Purpose::Retransmit);
+            self.snd.shift = 0;
+            self.snd.timeout_stamp = None;
+            if self.snd.nxt > self.snd.una {
+                self.snd.nxt = self.snd.una;
+                self.snd.resend_cause = Cause::WindowProbe;
+            }
+        }
         let idle = self.snd.nxt == self.snd.una && !self.timers.runs(Purpose::Retransmit);
         if idle && !self.timers.runs(Purpose::Persist) {
             self.snd.probes = 0;
@@ -50,6 +61,20 @@ impl Endpoint {
             ProbeRule::Empty { max } => self.rtt.rto().saturating_mul(1 << doublings).min(max),
         };
         self.timers.set(Purpose::Persist, self.clock.deadline(cx.now, span));
+    }
+
+    /// Does the head of what is under way serve as a probe, since the peer has closed its window
+    /// over it (tcp_retransmit_timer of Linux)?
+    pub(crate) fn head_probes(&self) -> bool {
+        let by_head = matches!(self.cfg.profile.probe, ProbeRule::Empty { .. });
+        by_head && self.snd.wnd == 0 && self.synchronised()
+    }
+
+    /// Has the peer been silent for too long to be probed by the head (tcp_rtx_probe0_timed_out of
+    /// Linux)?
+    pub(crate) fn head_unanswered(&self, now: Instant) -> bool {
+        let ProbeRule::Empty { max } = self.cfg.profile.probe else { return false };
+        now.since(self.snd.last_heard) > max.saturating_mul(2)
     }
 
     /// The window timer fired.

@@ -10,5 +10,6 @@ mod loss;
 mod pair;
 mod probes;
 mod sending;
+mod shrunk_window;
 mod timestamps;
 mod transitions;

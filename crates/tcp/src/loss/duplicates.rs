@@ -3,7 +3,7 @@
 
 use cc::{Controller, Recovered, Signal as Sign};
 use machine::Cx;
-use record::{Cause, Event, Recorder};
+use record::{Cause, Event, Purpose, Recorder};
 use units::{Bytes, Offset};
 
 use super::Heard;
@@ -13,9 +13,12 @@ use crate::endpoint::Endpoint;
 pub(super) const DUP_THRESHOLD: u32 = 3;
 
 impl Endpoint {
-    /// A duplicate is known by changing nothing at all.
+    /// A duplicate is known by changing nothing at all. Answers to window probes are none.
     pub(crate) fn is_duplicate(&self, heard: &Heard) -> bool {
-        !heard.data && self.snd.max > self.snd.una && heard.wnd == self.snd.wnd
+        !heard.data
+            && self.snd.max > self.snd.una
+            && self.timers.runs(Purpose::Retransmit)
+            && heard.wnd == self.snd.wnd
     }
 
     /// RFC 6582 section 3.2: a full acknowledgment ends the recovery, a partial one shows the

@@ -1,0 +1,191 @@
+//! A peer that closes its window over data under way. RFC 9293 section 3.8.6: it must not be given
+//! up while it answers, however long its window stays shut.
+
+use machine::{Endpoint as _, Signal};
+use packet::{Dir, Flags, Segment};
+use units::{Duration, Instant, SeqNum};
+
+use super::pair::{Pair, config};
+use crate::profile::NAMES;
+use crate::{Side, State};
+
+/// Far beyond what a dead peer is given: 15 timeouts of Linux last 924.6 s and more.
+const LONG: Duration = Duration::from_secs(6 * 3_600);
+
+/// The client has `bytes` to send, some of them are under way, and the peer says that it has no
+/// room for any.
+fn closed_over(system: &str, bytes: u64) -> Pair {
+    let mut client = config(system, Side::Client);
+    client.tso = false;
+    let mut pair = Pair::new(client, config("linux-6.18", Side::Server));
+    pair.run(Duration::from_secs(1));
+    pair.lose = |_, _| true;
+    pair.to_write = bytes;
+    pair.with(Side::Client, |cx, end| assert_eq!(end.write(cx, bytes), bytes));
+    pair.serve();
+    assert!(pair.data().count() > 1, "{system}");
+    pair.hear(&window(&pair, 0, 0));
+    pair
+}
+
+/// An ACK of the first `acked` payload bytes that opens the window by `open`, before scaling.
+fn window(pair: &Pair, acked: i64, open: u16) -> Segment {
+    Segment { window: open, ..pair.forge(Flags::ACK, 1, 1 + acked) }
+}
+
+/// Runs the client alone until `until`; a peer that `answers` says to each segment that its window
+/// is shut. Returns what was sent, and when.
+fn live(pair: &mut Pair, until: Instant, answers: bool) -> Vec<(Instant, Segment)> {
+    let mut sent = Vec::new();
+    while let Some((at, _)) = pair.client.poll_timeout().filter(|&(at, _)| at <= until) {
+        pair.now = pair.now.max(at);
+        pair.with(Side::Client, |cx, end| end.handle_timeout(cx));
+        let before = pair.log.len();
+        pair.serve();
+        let new: Vec<_> =
+            pair.log[before..].iter().filter(|s| s.dir == Dir::Forward).copied().collect();
+        sent.extend(new.iter().map(|&segment| (pair.now, segment)));
+        for _ in new.iter().filter(|_| answers) {
+            pair.hear(&window(pair, 0, 0));
+        }
+    }
+    pair.now = until;
+    sent
+}
+
+#[test]
+fn it_is_kept_as_long_as_it_answers() {
+    for system in NAMES {
+        // All under way, and much more than that.
+        for bytes in [5_000, 30_000] {
+            let mut pair = closed_over(system, bytes);
+            let sent = live(&mut pair, Instant::ZERO + LONG, true);
+            assert_eq!(pair.client.state(), State::Established, "{system} {bytes}");
+            // At most two minutes lie between two questions, in the end.
+            assert!(sent.len() as u64 >= LONG.as_nanos() / 120_000_000_000, "{system} {bytes}");
+            // Nothing but the head of what is unacknowledged.
+            assert!(sent.iter().all(|(_, s)| s.seq == SeqNum(1_001)), "{system} {bytes}");
+        }
+    }
+}
+
+#[test]
+fn freebsd_and_the_textbook_probe_with_a_byte_at_persist_intervals() {
+    // tcp_output: the retransmission timer is stopped, snd_nxt pulled back and the persist timer
+    // set; if nothing is left unsent that happens once the retransmission timer has fired.
+    for (system, least, most) in [("freebsd-13.2", 5, 60), ("freebsd-main", 5, 60), ("rfc", 1, 60)]
+    {
+        for bytes in [5_000, 30_000] {
+            let mut pair = closed_over(system, bytes);
+            let sent = live(&mut pair, Instant::ZERO + LONG, true);
+            assert!(sent.iter().all(|(_, s)| s.payload == 1), "{system} {bytes}");
+            let gaps: Vec<_> = sent.windows(2).map(|two| two[1].0.since(two[0].0)).collect();
+            assert_eq!(gaps.first(), Some(&Duration::from_secs(least)), "{system} {bytes}");
+            assert_eq!(gaps.last(), Some(&Duration::from_secs(most)), "{system} {bytes}");
+            assert!(gaps.is_sorted(), "{system} {bytes}");
+            assert!(pair.client.totals().timeouts <= 1, "{system} {bytes}");
+        }
+    }
+}
+
+#[test]
+fn linux_probes_with_the_head_and_backs_off_to_two_minutes() {
+    // tcp_retransmit_timer: "our retransmits become zero probes". The timeout doubles up to
+    // TCP_RTO_MAX, whatever is answered.
+    let mut pair = closed_over("linux-6.18", 30_000);
+    let sent = live(&mut pair, Instant::ZERO + LONG, true);
+    assert!(sent.iter().all(|(_, s)| s.payload == 1_448));
+    let gaps: Vec<_> = sent.windows(2).map(|two| two[1].0.since(two[0].0).as_millis()).collect();
+    let doubling = gaps.windows(2).take_while(|two| two[1] < 120_000);
+    assert!(doubling.clone().count() > 5);
+    for two in doubling {
+        // A tick is 4 ms.
+        assert!(two[1].abs_diff(2 * two[0]) <= 8, "{gaps:?}");
+    }
+    assert!(gaps[gaps.len() - 100..].iter().all(|&gap| gap.abs_diff(120_000) <= 4), "{gaps:?}");
+}
+
+#[test]
+fn linux_gives_a_silent_one_up_after_twice_the_longest_timeout() {
+    // tcp_rtx_probe0_timed_out: nothing heard for more than 240 s.
+    let mut pair = closed_over("linux-6.18", 30_000);
+    let heard = pair.now;
+    let sent = live(&mut pair, Instant::ZERO + LONG, false);
+    assert_eq!(pair.client.state(), State::Closed);
+    assert!(pair.signals.contains(&(Side::Client, Signal::Aborted)));
+    let last = sent.last().unwrap().0.since(heard);
+    assert!(last > Duration::from_secs(120) && last <= Duration::from_secs(240), "{last}");
+}
+
+#[test]
+fn what_was_under_way_goes_again_when_the_window_opens() {
+    for system in NAMES {
+        let mut pair = closed_over(system, 5_000);
+        let until = Instant::ZERO + Duration::from_secs(600);
+        live(&mut pair, until, true);
+        let before = pair.log.len();
+        pair.hear(&window(&pair, 0, 60));
+        let mut acked = 0;
+        for _ in 0..20 {
+            let came = pair.log[before..].iter().filter(|s| s.dir == Dir::Forward);
+            let mut came: Vec<_> = came.map(|s| (s.seq.0 - 1_001, s.payload)).collect();
+            came.sort_unstable();
+            let had = acked;
+            // The peer has all that came without a gap.
+            for (left, len) in came {
+                if left <= acked {
+                    acked = acked.max(left + len);
+                }
+            }
+            if acked > had {
+                pair.hear(&window(&pair, i64::from(acked), 60));
+            } else if let Some((at, _)) = pair.client.poll_timeout() {
+                // Linux waits for the timer of what it last sent: its window is one packet.
+                pair.now = pair.now.max(at);
+                pair.with(Side::Client, |cx, end| end.handle_timeout(cx));
+                pair.serve();
+            }
+        }
+        assert_eq!(acked, 5_000, "{system}");
+        assert_eq!(pair.client.acknowledged().get(), 5_000, "{system}");
+    }
+}
+
+#[test]
+fn shut_windows_are_no_duplicates() {
+    // Without SACK a duplicate is an ACK that changes nothing; but a sender that probes has no
+    // retransmission timer running, and FreeBSD counts duplicates only while it runs.
+    for system in ["freebsd-13.2", "rfc"] {
+        let mut client = config(system, Side::Client);
+        client.profile.sack = false;
+        client.tso = false;
+        let mut pair = Pair::new(client, config("linux-6.18", Side::Server));
+        pair.run(Duration::from_secs(1));
+        pair.lose = |_, _| true;
+        pair.with(Side::Client, |cx, end| assert_eq!(end.write(cx, 30_000), 30_000));
+        pair.serve();
+        pair.hear(&window(&pair, 0, 0));
+        live(&mut pair, Instant::ZERO + LONG, true);
+        assert_eq!(pair.client.totals().fast_recoveries, 0, "{system}");
+        assert_eq!(pair.client.totals().retransmitted_packets, 0, "{system}");
+    }
+}
+
+#[test]
+fn a_shut_window_with_the_same_numbers_is_believed_by_linux_and_the_textbook() {
+    // RFC 9293 section 3.10.7.4: SND.WL2 =< SEG.ACK. FreeBSD takes only a larger one (step 6 of
+    // tcp_do_segment), Linux a larger or a shut one (tcp_may_update_window, since 6.6).
+    for (system, shut, halved) in
+        [("freebsd-13.2", false, false), ("linux-6.18", true, false), ("rfc", true, true)]
+    {
+        for (open, believed) in [(0, shut), (20, halved)] {
+            let mut pair = Pair::of(system, "linux-6.18");
+            pair.run(Duration::from_secs(1));
+            pair.hear(&window(&pair, 0, 50));
+            let before = pair.client.sender_state().snd_wnd;
+            pair.hear(&window(&pair, 0, open));
+            let after = pair.client.sender_state().snd_wnd;
+            assert_eq!(after < before, believed, "{system} {open}");
+        }
+    }
+}
