@@ -6,7 +6,7 @@ use record::{Cause, Purpose, Recorder};
 use units::{Duration, Instant};
 
 use crate::endpoint::{Endpoint, State};
-use crate::profile::ProbeRule;
+use crate::profile::{Family, ProbeRule};
 
 /// Keepalive of one connection (`SO_KEEPALIVE` and the options beside it).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,7 +107,11 @@ impl Endpoint {
     pub(crate) fn on_keepalive_timer<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
         let Some(keepalive) = self.cfg.keepalive else { return };
         if self.snd.unanswered == keepalive.count {
-            self.abort(cx);
+            // Both kernels tell the peer, should it still be there.
+            match self.cfg.profile.family {
+                Family::FreeBsd | Family::Linux => self.reset(cx),
+                Family::Rfc => self.abort(cx),
+            }
             return;
         }
         self.snd.unanswered += 1;

@@ -130,3 +130,40 @@ fn an_acknowledgment_of_what_was_never_sent_changes_nothing() {
     assert_eq!(pair.client.sender_state(), before);
     assert_eq!(pair.log.last().unwrap().dir, Dir::Forward, "it is answered with an ACK");
 }
+
+#[test]
+fn what_is_kept_out_of_order_is_bounded() {
+    // Every second byte of 2,000: more gaps than are remembered. What is not kept comes again.
+    for system in crate::profile::NAMES {
+        let mut pair = Pair::of(system, system);
+        pair.run(MINUTE);
+        let last = *pair.log.iter().rfind(|s| s.dir == Dir::Forward).unwrap();
+        let byte = |at: u32| Segment {
+            flags: Flags::ACK,
+            seq: SeqNum(1_001 + at),
+            payload: 1,
+            gso_size: 0,
+            ..last
+        };
+        let answers = (0..1_000).map(|n| {
+            let before = pair.log.len();
+            pair.arrive(&byte(2 * n + 1));
+            pair.serve();
+            pair.log[before..].iter().map(|s| s.sack_blocks().len()).max().unwrap_or(0)
+        });
+        let most = answers.max();
+        assert_eq!(most, Some(3), "{system}: blocks that fit beside timestamps");
+        for n in 0..1_000 {
+            pair.arrive(&byte(2 * n));
+            pair.serve();
+        }
+        // 1,000 bytes in order and the 128 gaps that were remembered joined them; the rest is
+        // behind a gap that was forgotten.
+        assert_eq!(pair.read, 2 * 128 + 1, "{system}");
+        for n in 0..2_000 {
+            pair.arrive(&byte(n));
+            pair.serve();
+        }
+        assert_eq!(pair.read, 2_000, "{system}");
+    }
+}

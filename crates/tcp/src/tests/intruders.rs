@@ -87,8 +87,15 @@ fn what_belongs_to_no_connection_is_answered_with_a_reset() {
 
 #[test]
 fn urgent_data_is_delivered_in_line() {
-    let mut pair = established("linux-6.18");
-    let urgent = packet::Segment { payload: 100, ..pair.forge(Flags::ACK | Flags::URG, 1, 1) };
-    pair.hear(&urgent);
-    assert_eq!(pair.with(crate::Side::Client, |cx, end| end.read(cx)), 100);
+    for system in crate::profile::NAMES {
+        let mut pair = established(system);
+        for (seq, payload) in [(1, 100), (101, 0), (101, 1)] {
+            let flags = Flags::ACK | Flags::URG;
+            let urgent = packet::Segment { payload, ..pair.forge(flags, seq, 1) };
+            pair.hear(&urgent);
+        }
+        let read = pair.with(crate::Side::Client, |cx, end| end.read(cx));
+        assert_eq!(read, 101, "{system}");
+        assert_eq!(pair.client.state(), State::Established, "{system}");
+    }
 }

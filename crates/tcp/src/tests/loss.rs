@@ -121,3 +121,49 @@ fn the_first_two_duplicates_each_release_a_new_segment() {
         }
     }
 }
+
+#[test]
+fn a_partial_acknowledgment_brings_the_next_loss_at_once() {
+    // RFC 6582 section 3.2: two losses of one window are one recovery, without a timeout. A
+    // sender that knows from SACK blocks what is missing may be faster, but no different in this.
+    for system in SYSTEMS {
+        let pair = transfer(system, 200_000, |number, _| number == 30 || number == 33);
+        assert_eq!(pair.read, 200_000, "{system}");
+        let totals = *pair.client.totals();
+        assert_eq!((totals.retransmitted_packets, totals.fast_recoveries), (2, 1), "{system}");
+        assert_eq!(totals.timeouts, 0, "{system}");
+        assert!(!pair.client.sender_state().in_recovery, "{system}");
+    }
+}
+
+#[test]
+fn every_system_undoes_a_spurious_timeout() {
+    for system in SYSTEMS {
+        let mut pair = Pair::of(system, system);
+        pair.to_write = 10_000;
+        pair.lose = |_, s| s.dir == Dir::Reverse && s.syn_options().is_none();
+        // The timeout is 504 ms at most at this round trip: once, and not twice.
+        pair.run(Duration::from_millis(900));
+        assert_eq!(pair.client.totals().timeouts, 1, "{system}");
+        assert_eq!(pair.client.sender_state().cwnd.get(), 1_448, "{system}");
+        let late = *pair.acks().next().unwrap();
+        pair.arrive(&late);
+        pair.serve();
+        assert_eq!(pair.client.totals().spurious, 1, "{system}");
+        assert!(pair.client.sender_state().cwnd.get() >= 10 * 1_448, "{system}");
+    }
+}
+
+#[test]
+fn an_answer_to_the_second_copy_undoes_nothing() {
+    for system in SYSTEMS {
+        let mut pair = Pair::of(system, system);
+        pair.to_write = 10_000;
+        // The whole first flight is lost.
+        pair.lose = |_, s| s.payload > 0 && s.timestamps.is_some_and(|t| t.val < 300);
+        pair.run(Duration::from_secs(60));
+        assert_eq!(pair.read, 10_000, "{system}");
+        assert_eq!(pair.client.totals().spurious, 0, "{system}");
+        assert!(pair.client.sender_state().ssthresh.is_some(), "{system}");
+    }
+}

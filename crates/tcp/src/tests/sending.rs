@@ -147,3 +147,51 @@ fn a_smaller_path_mtu_makes_smaller_segments_and_what_was_sent_goes_again() {
         assert_eq!(pair.client.sender_state().mss.get(), 524, "{system}");
     }
 }
+
+#[test]
+fn linux_keeps_its_window_over_an_idle_time_if_told_to() {
+    for (after_idle, kept) in [(true, false), (false, true)] {
+        let mut client = config("linux-6.18", Side::Client);
+        let name = "net.ipv4.tcp_slow_start_after_idle";
+        let knob = crate::knobs::find(&client.profile, name).unwrap();
+        knob.set(&mut client.profile, crate::knobs::Value::Switch(after_idle)).unwrap();
+        let mut pair = Pair::new(client, config("linux-6.18", Side::Server));
+        pair.to_write = 300_000;
+        pair.run(Duration::from_secs(5));
+        let before = pair.client.sender_state().cwnd;
+        pair.now = units::Instant::ZERO + MINUTE;
+        pair.with(Side::Client, |cx, end| end.write(cx, 100));
+        pair.serve();
+        assert_eq!(pair.client.sender_state().cwnd == before, kept);
+    }
+}
+
+#[test]
+fn a_packet_is_no_larger_than_the_mtu_of_either_ip() {
+    for system in crate::profile::NAMES {
+        // 20 or 40 bytes of IP, 20 of TCP; 12 of timestamps come off each full segment.
+        for (ip, mtu, mss, payload) in [
+            (packet::IpVersion::V4, 1_500, 1_460, 1_448),
+            (packet::IpVersion::V6, 1_500, 1_440, 1_428),
+            (packet::IpVersion::V4, 9_000, 8_960, 8_948),
+            (packet::IpVersion::V6, 1_280, 1_220, 1_208),
+        ] {
+            let [mut client, mut server] =
+                [config(system, Side::Client), config(system, Side::Server)];
+            for config in [&mut client, &mut server] {
+                config.ip = ip;
+                config.tso = false;
+                config.profile.mtu = mtu;
+            }
+            let mut pair = Pair::new(client, server);
+            pair.to_write = 200_000;
+            pair.run(MINUTE);
+            assert_eq!(pair.read, 200_000, "{system} {ip:?} {mtu}");
+            assert_eq!(pair.log[0].syn_options().unwrap().mss, mss, "{system} {ip:?} {mtu}");
+            let largest = pair.data().map(|s| s.payload).max();
+            assert_eq!(largest, Some(payload), "{system} {ip:?} {mtu}");
+            let wire = pair.log.iter().map(|s| s.wire_len().get()).max();
+            assert_eq!(wire, Some(u64::from(mtu)), "{system} {ip:?} {mtu}");
+        }
+    }
+}
