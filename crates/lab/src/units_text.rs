@@ -63,6 +63,31 @@ pub fn size(text: &str) -> Result<Bytes, Misread> {
     SIZE.read(text).map(Bytes)
 }
 
+/// Reads a range of bytes, the second not part of it: `434400B..435848B`, `48KiB..1MiB`.
+///
+/// # Errors
+/// What is wrong with the text, and a guess at what was meant.
+pub fn byte_range(text: &str) -> Result<(Bytes, Bytes), Misread> {
+    let expected = || r#"a range of bytes such as "434400B..435848B""#.to_owned();
+    let Some((from, until)) = text.split_once("..") else {
+        let hint = size(text).ok().map(|_| format!("did you mean \"0B..{}\"?", text.trim()));
+        return Err(Misread { message: "is no range".into(), expected: expected(), hint });
+    };
+    let end = |which: &str, text: &str| {
+        size(text).map_err(|misread| Misread {
+            message: format!("{which} with a size that {}", misread.message),
+            expected: expected(),
+            hint: misread.hint,
+        })
+    };
+    let (from, until) = (end("begins", from)?, end("ends", until)?);
+    if until <= from {
+        let message = "holds no byte".into();
+        return Err(Misread { message, expected: format!("an end beyond {from}"), hint: None });
+    }
+    Ok((from, until))
+}
+
 /// Reads a rate: `100Mbit/s`, `10Gbps`, `12.5MB/s`.
 ///
 /// # Errors
@@ -108,6 +133,11 @@ pub mod pattern {
     pub const DURATION: &str = r"^\s*[0-9]+(\.[0-9]+)?\s*(ns|us|µs|μs|ms|s|min|h)\s*$";
     /// Of [`super::size`].
     pub const SIZE: &str = r"^\s*[0-9]+(\.[0-9]+)?\s*([kKMGTPE]|[KMGTPE]i)?B\s*$";
+    /// Of [`super::byte_range`].
+    pub const BYTE_RANGE: &str = concat!(
+        r"^\s*[0-9]+(\.[0-9]+)?\s*([kKMGTPE]|[KMGTPE]i)?B\s*",
+        r"\.\.\s*[0-9]+(\.[0-9]+)?\s*([kKMGTPE]|[KMGTPE]i)?B\s*$"
+    );
     /// Of [`super::rate`].
     pub const RATE: &str = concat!(
         r"^\s*[0-9]+(\.[0-9]+)?\s*([kKmMgGtT]i?)?",
@@ -147,6 +177,19 @@ mod tests {
         assert_eq!(size("1.5MiB"), Ok(Bytes(1_572_864)));
         assert_eq!(size("6 MiB"), Ok(Bytes(6_291_456)));
         assert_eq!(size("1EB"), Ok(MAX_SIZE));
+    }
+
+    #[test]
+    fn a_range_has_two_sizes() {
+        assert_eq!(byte_range("434400B..435848B"), Ok((Bytes(434_400), Bytes(435_848))));
+        assert_eq!(byte_range("0B .. 1KiB"), Ok((Bytes(0), Bytes(1_024))));
+        let message = |text| byte_range(text).unwrap_err().message;
+        assert_eq!(message("5kB"), "is no range");
+        assert_eq!(message("0..5kB"), "begins with a size that has no unit");
+        assert_eq!(message("0B..5"), "ends with a size that has no unit");
+        assert_eq!(message("5kB..5kB"), "holds no byte");
+        assert_eq!(hint(byte_range("5kB").unwrap_err()), r#"did you mean "0B..5kB"?"#);
+        assert_eq!(hint(byte_range("0..5kB").unwrap_err()), r#"did you mean "0B"?"#);
     }
 
     #[test]

@@ -100,6 +100,10 @@ pub struct View {
     pub payload: u32,
     /// Connection it belongs to.
     pub flow: FlowId,
+    /// Number of its first byte, or of its SYN.
+    pub seq: SeqNum,
+    /// Does it begin a stream?
+    pub syn: bool,
     /// Does it travel towards the host that opened the connection?
     pub back: bool,
     /// What it acknowledges.

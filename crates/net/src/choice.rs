@@ -3,10 +3,16 @@
 //! A rule counts and draws only for packets it concerns, and draws once for each of them,
 //! whatever came of the draw before.
 
+mod by_bytes;
+
 use core::num::NonZeroU64;
 
 use machine::{Ack, View};
 use units::{Ratio, Stream};
+
+pub use by_bytes::ByteRange;
+
+use by_bytes::ByBytes;
 
 /// Whom a rule concerns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -43,6 +49,8 @@ pub enum Rule {
     Share(Ratio),
     /// In bursts.
     GilbertElliott(GilbertElliott),
+    /// By the bytes they carry.
+    Bytes(ByteRange),
 }
 
 /// A channel with a good and a bad state (Gilbert 1960, Elliott 1963), in the letters and the
@@ -92,6 +100,7 @@ enum State {
     Listed { numbers: Vec<u64>, next: usize, count: u64 },
     Share { share: Ratio, draws: Stream },
     GilbertElliott { channel: GilbertElliott, bad: bool, fates: Stream, changes: Stream },
+    Bytes(ByBytes),
 }
 
 impl Chooser {
@@ -107,6 +116,7 @@ impl Chooser {
                 fates: luck.stream("choice"),
                 changes: luck.stream("state"),
             },
+            Rule::Bytes(range) => State::Bytes(ByBytes::new(*range)),
         };
         Self { only, state }
     }
@@ -114,7 +124,10 @@ impl Chooser {
     /// Is this packet, the next one, picked?
     #[inline]
     pub fn picks(&mut self, view: &View) -> bool {
-        self.only.covers(view) && self.state.next()
+        match &mut self.state {
+            State::Bytes(bytes) => bytes.picks(view) && self.only.covers(view),
+            state => self.only.covers(view) && state.next(),
+        }
     }
 }
 
@@ -142,6 +155,8 @@ impl State {
                 *bad ^= changes.chance(change);
                 !fates.chance(pass)
             }
+            // It looks at each packet, see `Chooser::picks`.
+            Self::Bytes(_) => false,
         }
     }
 }

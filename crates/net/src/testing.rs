@@ -7,18 +7,26 @@ use units::{Bytes, FlowId, Instant, SeqNum};
 pub(crate) const fn data(size: u32) -> View {
     let payload = size.saturating_sub(52);
     let ack = Ack::Along(SeqNum(1));
-    View { size: Bytes(size as u64), payload, flow: FlowId(0), back: false, ack }
+    View {
+        size: Bytes(size as u64),
+        payload,
+        flow: FlowId(0),
+        back: false,
+        ack,
+        seq: SeqNum(1),
+        syn: false,
+    }
 }
 
 /// A bare ACK of all before `ack`.
 pub(crate) const fn bare_ack(ack: u32) -> View {
     let ack = Ack::Bare(SeqNum(ack));
-    View { size: Bytes(52), payload: 0, flow: FlowId(0), back: true, ack }
+    View { size: Bytes(52), back: true, ack, ..data(52) }
 }
 
 /// The same without payload, so that rules for data do not concern it.
 pub(crate) const fn handshake() -> View {
-    View { size: Bytes(60), payload: 0, flow: FlowId(0), back: false, ack: Ack::None }
+    View { size: Bytes(60), ack: Ack::None, ..data(52) }
 }
 
 /// All that leaves, with its moment, if the element runs whenever it asks to.

@@ -1,18 +1,20 @@
 //! What applications do.
 //!
-//! Each end of a connection has one. It reads all there is, offers what it has to write, and is
-//! told how much of it the stack took.
+//! Each end of a connection has one. It reads all there is, or what it wants of it, offers what it
+//! has to write, and is told how much of it the stack took.
 
 mod bursts;
 mod dialogue;
+mod reader;
 mod writer;
 
 use units::{Instant, Stream};
 
 use crate::outcome::Latency;
-use crate::scenario::App;
+use crate::scenario::{App, Reads};
 use bursts::Bursts;
 use dialogue::{Answerer, Asker};
+use reader::Reader;
 use writer::Writer;
 
 /// The application at one end.
@@ -20,6 +22,8 @@ use writer::Writer;
 pub(crate) enum Application {
     /// Reads to the end.
     Sink,
+    /// The same, slowly.
+    Reader(Reader),
     Writer(Writer),
     Bursts(Bursts),
     Asker(Asker),
@@ -40,12 +44,13 @@ impl Application {
     }
 
     /// The one that listens.
-    pub(crate) fn server(app: &App) -> Self {
-        match *app {
-            App::Requests { request, response, .. } => {
+    pub(crate) fn server(app: &App, reads: Option<Reads>) -> Self {
+        match (*app, reads) {
+            (App::Requests { request, response, .. }, _) => {
                 Self::Answerer(Answerer::new(request, response))
             }
-            App::Bulk { .. } | App::Paced { .. } | App::OnOff { .. } => Self::Sink,
+            (_, Some(reads)) => Self::Reader(Reader::new(reads)),
+            (App::Bulk { .. } | App::Paced { .. } | App::OnOff { .. }, None) => Self::Sink,
         }
     }
 
@@ -55,7 +60,16 @@ impl Application {
             Self::Writer(writer) => writer.begin(now),
             Self::Bursts(bursts) => bursts.begin(now),
             Self::Asker(asker) => asker.begin(now),
-            Self::Sink | Self::Answerer(_) => {}
+            Self::Sink | Self::Reader(_) | Self::Answerer(_) => {}
+        }
+    }
+
+    /// How much it wants to read now at most.
+    #[inline]
+    pub(crate) fn most(&self, now: Instant) -> u64 {
+        match self {
+            Self::Reader(reader) => reader.most(now),
+            _ => u64::MAX,
         }
     }
 
@@ -65,6 +79,7 @@ impl Application {
         match self {
             Self::Asker(asker) => asker.read(now, bytes),
             Self::Answerer(answerer) => answerer.read(bytes),
+            Self::Reader(reader) => reader.read(now, bytes),
             Self::Sink | Self::Writer(_) | Self::Bursts(_) => {}
         }
     }
@@ -73,7 +88,7 @@ impl Application {
     #[inline]
     pub(crate) fn offer(&mut self, now: Instant) -> u64 {
         match self {
-            Self::Sink => 0,
+            Self::Sink | Self::Reader(_) => 0,
             Self::Writer(writer) => writer.offer(now),
             Self::Bursts(bursts) => bursts.offer(now),
             Self::Asker(asker) => asker.offer(now),
@@ -85,7 +100,7 @@ impl Application {
     #[inline]
     pub(crate) fn taken(&mut self, now: Instant, bytes: u64) {
         match self {
-            Self::Sink => {}
+            Self::Sink | Self::Reader(_) => {}
             Self::Writer(writer) => writer.taken(bytes),
             Self::Bursts(bursts) => bursts.taken(now, bytes),
             Self::Asker(asker) => asker.taken(bytes),
@@ -96,7 +111,7 @@ impl Application {
     /// Will it write no more? `at_end`: all that the peer had to say has been read.
     pub(crate) fn done(&self, at_end: bool) -> bool {
         match self {
-            Self::Sink => at_end,
+            Self::Sink | Self::Reader(_) => at_end,
             Self::Writer(writer) => writer.done(),
             Self::Bursts(bursts) => bursts.done(),
             Self::Asker(asker) => asker.done(),
@@ -105,9 +120,10 @@ impl Application {
     }
 
     /// When it wants to run though nothing is said to it.
-    pub(crate) fn next_write(&self, now: Instant) -> Option<Instant> {
+    pub(crate) fn next_act(&self, now: Instant) -> Option<Instant> {
         match self {
             Self::Sink | Self::Answerer(_) => None,
+            Self::Reader(reader) => Some(reader.next_read()),
             Self::Writer(writer) => writer.next_write(),
             Self::Bursts(bursts) => bursts.next_write(now),
             Self::Asker(asker) => asker.next_write(),

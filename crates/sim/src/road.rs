@@ -229,6 +229,8 @@ fn view(packet: &Segment, size: Bytes) -> View {
         size,
         payload: packet.payload,
         flow: packet.flow,
+        seq: packet.seq,
+        syn: packet.flags.has(Flags::SYN),
         back: packet.dir == Dir::Reverse,
         ack: match packet.flags.has(Flags::ACK) {
             true if bare => Ack::Bare(packet.ack),

@@ -5,7 +5,7 @@
 
 use core::num::NonZeroU32;
 
-pub use net::choice::{GilbertElliott, Only, Rule};
+pub use net::choice::{ByteRange, GilbertElliott, Only, Rule};
 use net::link::Limit;
 use net::offload::{GroParams, LroParams};
 pub use net::outage::During;
@@ -221,6 +221,45 @@ pub struct Flow {
     pub ip: IpVersion,
     /// The application switched Nagle's algorithm off (`TCP_NODELAY`).
     pub nodelay: bool,
+    /// How the listening side reads, where it does not read all there is at once; without effect
+    /// on [`App::Requests`].
+    pub reads: Option<Reads>,
+    /// How the connecting side ends the connection.
+    pub close: Close,
+    /// Both applications want a silent peer to be probed (`SO_KEEPALIVE`).
+    pub keepalive: Option<Keepalive>,
+}
+
+/// How a slow application reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reads {
+    /// Bytes of one read at most.
+    pub chunk: Bytes,
+    /// From one read to the next.
+    pub every: Duration,
+}
+
+/// How an application ends its connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Close {
+    /// A FIN follows the last byte.
+    #[default]
+    Fin,
+    /// A reset goes as soon as the stack has taken the last byte, and what it has not sent is lost
+    /// (`SO_LINGER` of zero).
+    Reset,
+}
+
+/// Keepalive of a connection; what is absent is as on the host (`TCP_KEEPIDLE`, `TCP_KEEPINTVL`,
+/// `TCP_KEEPCNT`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Keepalive {
+    /// Silence after which the first probe goes.
+    pub idle: Option<Duration>,
+    /// From one probe to the next.
+    pub interval: Option<Duration>,
+    /// Probes without an answer after which the connection is given up.
+    pub count: Option<u32>,
 }
 
 /// What the applications of a flow do.

@@ -7,7 +7,7 @@ use machine::{Cx, Endpoint as _, PacketId, Signal};
 use net::calendar::Calendar;
 use net::pool::Pool;
 use record::Who;
-use tcp::{Config, Endpoint, Side};
+use tcp::{Config, Endpoint, Keepalive, Side};
 use units::{Bytes, Duration, FlowId, HostId, Instant, SeqNum, Stream};
 
 use packets::Parcel;
@@ -17,7 +17,7 @@ use crate::card::Card;
 use crate::observer::Observer;
 use crate::outcome::{FlowOutcome, Outcome};
 use crate::road::{self, Roads, Station};
-use crate::scenario::{App, Burst, Element, Flow, Pause, Scenario, TapPlace};
+use crate::scenario::{App, Burst, Close, Element, Flow, Pause, Scenario, TapPlace};
 
 /// Why a scenario could not be set up. The text form refuses these with a better message.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -86,6 +86,8 @@ struct End {
     /// Time of the entry in the calendar that wakes its application.
     app_at: Option<Instant>,
     closed: bool,
+    /// Its application has reset the connection.
+    gave_up: bool,
 }
 
 #[derive(Debug)]
@@ -190,10 +192,11 @@ impl<'a, O: Observer> World<'a, O> {
             armed: None,
             app_at: None,
             closed: false,
+            gave_up: false,
         };
         let draws = Stream::named(self.scenario.seed, &format!("flow {}", flow.name), "pause");
         let client = Application::client(&flow.app, draws);
-        let server = Application::server(&flow.app);
+        let server = Application::server(&flow.app, flow.reads);
         self.ends.push(end(Side::Client, flow.from, out, client));
         self.ends.push(end(Side::Server, flow.to, back, server));
         self.flows.push(Connection {
@@ -280,7 +283,8 @@ impl<'a, O: Observer> World<'a, O> {
         let (one, other) = (index, index ^ 1);
         let was_over = self.ends[one].closed && self.ends[other].closed;
         self.ends[one].closed = true;
-        self.ends[other].closed |= aborted;
+        // The other side of a reset hears of it by the segment.
+        self.ends[other].closed |= aborted && !self.ends[one].gave_up;
         if !was_over && self.ends[other].closed {
             self.open -= 1;
         }
@@ -307,7 +311,7 @@ impl<'a, O: Observer> World<'a, O> {
             let end = &mut self.ends[index];
             let who = Who { host: HostId(end.host), flow: FlowId((index / 2) as u32) };
             let mut cx = Cx { now: self.now, who, rec: &mut *self.observer };
-            let read = end.tcp.read(&mut cx);
+            let read = end.tcp.read_up_to(&mut cx, end.app.most(self.now));
             end.read += read;
             end.app.read(self.now, read);
             let offered = end.app.offer(self.now);
@@ -322,14 +326,22 @@ impl<'a, O: Observer> World<'a, O> {
         let end = &mut self.ends[index];
         let at_end = end.tcp.at_end();
         if end.app.done(at_end) {
-            end.tcp.close();
+            if index % 2 == CLIENT && self.scenario.flows[index / 2].close == Close::Reset {
+                let who = Who { host: HostId(end.host), flow: FlowId((index / 2) as u32) };
+                let mut cx = Cx { now: self.now, who, rec: &mut *self.observer };
+                if !core::mem::replace(&mut end.gave_up, true) {
+                    end.tcp.reset(&mut cx);
+                }
+            } else {
+                end.tcp.close();
+            }
             // Bytes that count have come to their end where their reader has.
             let connection = &mut self.flows[index / 2];
             if index % 2 != connection.sender {
                 connection.read_all_at.get_or_insert(self.now);
             }
         }
-        if let Some(at) = end.app.next_write(self.now).filter(|&at| at > self.now) {
+        if let Some(at) = end.app.next_act(self.now).filter(|&at| at > self.now) {
             self.call_app(index, at);
         }
     }
@@ -436,6 +448,13 @@ fn config(scenario: &Scenario, index: usize, flow: &Flow, side: Side, host: usiz
         clock_phase: host.clock_phase.min(Duration::from_secs(1)),
         tso: host.offload.tso,
         nodelay: flow.nodelay,
-        keepalive: None,
+        keepalive: flow.keepalive.map(|wanted| {
+            let own = host.profile.keepalive;
+            Keepalive {
+                idle: wanted.idle.unwrap_or(own.idle),
+                interval: wanted.interval.unwrap_or(own.interval),
+                count: wanted.count.unwrap_or(own.count),
+            }
+        }),
     }
 }

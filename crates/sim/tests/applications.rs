@@ -3,11 +3,14 @@
 mod common;
 
 use ackclock_sim as sim;
-use common::{bulk, host, ms, pair};
+use common::{MBIT, all_taps, bulk, host, ms, pair, road};
+use packet::{Flags, Segment};
 use record::Off;
-use sim::Latency;
-use sim::scenario::{App, Burst, Element, Flow, Pause};
-use units::{Bytes, Duration};
+use record::{Event, Recorder, SenderState, Who};
+use sim::scenario::{App, Burst, Close, Element, Flow, Keepalive, Pause, Reads, Scenario};
+use sim::{Latency, Observer};
+use tcp::profile::ReceiveBufferRule;
+use units::{Bytes, Duration, Instant};
 
 const PROFILES: [&str; 2] = ["freebsd-13.2", "linux-6.18"];
 
@@ -85,4 +88,142 @@ fn pauses_by_chance_follow_the_seed_and_the_name_of_the_flow() {
     // Nine pauses, and the handshake and the way before and behind them.
     let [least, most] = [50, 150].map(|pause| Duration::from_millis(30 + 9 * pause));
     assert!((least..=most).contains(&base), "{base}");
+}
+
+/// What the sink of a run sends and what its application reads.
+#[derive(Default)]
+struct AtSink {
+    /// Window fields of its ACKs, the handshake's not among them.
+    windows: Vec<u16>,
+    reads: Vec<(Instant, u32)>,
+    resets: u64,
+    /// Segments of the source without payload.
+    bare: Vec<Instant>,
+}
+
+impl Recorder for AtSink {
+    const ON: bool = true;
+
+    fn record(&mut self, at: Instant, who: Who, event: Event, _: Option<&SenderState>) {
+        if let Event::Read { bytes, .. } = event
+            && who.host.0 == 1
+        {
+            self.reads.push((at, bytes));
+        }
+    }
+}
+
+impl Observer for AtSink {
+    fn tap(&mut self, at: Instant, tap: usize, outbound: bool, segment: &Segment) {
+        if segment.flags.has(Flags::RST) {
+            self.resets += 1;
+        }
+        match (tap, outbound) {
+            (1, true) if segment.syn_options().is_none() => self.windows.push(segment.window),
+            (0, true) if segment.payload == 0 => self.bare.push(at),
+            _ => {}
+        }
+    }
+}
+
+fn watched(scenario: &Scenario) -> (sim::Outcome, AtSink) {
+    let mut seen = AtSink::default();
+    let (outcome, _) = sim::audit::run_audited(scenario, &mut seen).unwrap();
+    (outcome, seen)
+}
+
+#[test]
+fn a_slow_reader_sets_the_pace_and_its_window_closes_and_opens() {
+    // The recorded transfer h2_slowreader_reno: 3 MB over 100 Mbit/s and 15 ms each way, 16 KiB
+    // read every 20 ms out of a buffer of 256 KiB.
+    for sender in tcp::profile::NAMES {
+        for sink in ["linux-6.18", "freebsd-14.3", "rfc"] {
+            let mut hosts = [host("sender", sender), host("sink", sink)];
+            let size = Bytes(262_144);
+            match &mut hosts[1].profile.receive_buffer {
+                ReceiveBufferRule::Linux { rmem, auto, .. } => (*rmem, *auto) = ([size; 3], false),
+                ReceiveBufferRule::FreeBsd { space, auto, .. } => (*space, *auto) = (size, false),
+                ReceiveBufferRule::Fixed { space } => *space = size,
+            }
+            let reads = Some(Reads { chunk: Bytes(16_384), every: ms(20) });
+            let way = || road(100 * MBIT, ms(15));
+            let flow = Flow { reads, ..bulk(3_000_000) };
+            let mut scenario = pair(hosts, way(), way(), flow);
+            scenario.taps = all_taps(2);
+            scenario.taps.retain(|tap| tap.place == sim::scenario::TapPlace::Stack);
+            let (outcome, seen) = watched(&scenario);
+            let flow = &outcome.flows[0];
+            assert!(flow.finished && flow.bytes == Bytes(3_000_000), "{sender} {sink}");
+            // Every 20 ms, and whole chunks once slow start keeps up: the rate is the reader's. In
+            // whole chunks it would be (3,000,000 - 1448) / 16,384 = 183.02 beside the first segment,
+            // 184 intervals; the kernel's took 3.680 s from the first byte to the last.
+            let intervals = seen.reads.windows(2).map(|two| two[1].0.since(two[0].0));
+            assert!(intervals.clone().all(|span| span == ms(20)), "{sender} {sink}");
+            assert!((184..=186).contains(&intervals.count()), "{sender} {sink}");
+            let whole = &seen.reads[8..seen.reads.len() - 1];
+            assert!(whole.iter().all(|&(_, bytes)| bytes == 16_384), "{sender} {sink}");
+            // It closes to a small part of what it was, opens again, and nothing is sent twice.
+            let most = *seen.windows.iter().max().unwrap();
+            let shut =
+                seen.windows.iter().position(|&window| 4 * u32::from(window) < u32::from(most));
+            let shut = shut.unwrap_or_else(|| panic!("{sender} {sink}: {:?}", seen.windows));
+            let least = *seen.windows[shut..].iter().min().unwrap();
+            assert!(*seen.windows.last().unwrap() > 2 * least, "{sender} {sink}");
+            assert_eq!(flow.retransmitted_segments, 0, "{sender} {sink}");
+        }
+    }
+}
+
+#[test]
+fn an_application_may_reset_instead_of_closing() {
+    for profile in PROFILES {
+        let hosts = [host("client", profile), host("server", "linux-6.18")];
+        let way = || vec![Element::Delay(ms(10))];
+        let flow = Flow { close: Close::Reset, ..bulk(20_000) };
+        let mut scenario = pair(hosts, way(), way(), flow);
+        scenario.taps = all_taps(2);
+        scenario.taps.retain(|tap| tap.place == sim::scenario::TapPlace::Stack);
+        let (outcome, seen) = watched(&scenario);
+        let flow = &outcome.flows[0];
+        // The stack takes all at once and has ten segments on the way when the reset goes.
+        assert_eq!(flow.bytes, Bytes(14_480), "{profile}");
+        assert!(!flow.finished, "{profile}: the end of the stream was never seen");
+        assert_eq!(seen.resets, 2, "{profile}: seen where it leaves and where it arrives");
+        // Handshake 20 ms, the way of data and reset 10 ms.
+        assert_eq!(outcome.ended, Instant::ZERO + ms(30), "{profile}");
+    }
+}
+
+#[test]
+fn a_silent_connection_is_probed_if_its_applications_want_it() {
+    for profile in PROFILES {
+        let hosts = || [host("client", profile), host("server", profile)];
+        let way = || vec![Element::Delay(ms(10))];
+        // One byte at 20 ms, the next a day later.
+        let app = App::Paced {
+            chunk: Bytes(1),
+            every: Duration::from_secs(86_400),
+            bytes: Some(Bytes(2)),
+        };
+        let probes = |keepalive| {
+            let flow = Flow { app, keepalive, ..bulk(0) };
+            let mut scenario = pair(hosts(), way(), way(), flow);
+            scenario.duration = Duration::from_secs(86_000);
+            scenario.taps = all_taps(2);
+            scenario.taps.retain(|tap| tap.place == sim::scenario::TapPlace::Stack);
+            let (outcome, seen) = watched(&scenario);
+            assert_eq!(outcome.flows[0].bytes, Bytes(1), "{profile}");
+            // Behind the SYN and the ACK of the handshake.
+            seen.bare[2..].to_vec()
+        };
+        assert!(probes(None).is_empty(), "{profile}");
+        // Both sides probe after two hours of silence. The answer to a probe ends the silence of
+        // the side that asked, and the probe that of the other.
+        let found = probes(Some(Keepalive::default()));
+        let hours = found.iter().map(|at| at.as_nanos() / 3_600_000_000_000);
+        assert!(hours.clone().all(|hour| hour % 2 == 0), "{profile} {found:?}");
+        assert!(hours.max() == Some(22), "{profile} {found:?}");
+        let often = Keepalive { idle: Some(Duration::from_secs(60)), ..Keepalive::default() };
+        assert!(probes(Some(often)).len() > 1_000, "{profile}");
+    }
 }

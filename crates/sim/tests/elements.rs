@@ -8,9 +8,9 @@ use ackclock_sim as sim;
 use common::{MBIT, bulk, host, link, ms, pair, road};
 use net::link::Limit;
 use record::{Event, Movement, Off, Recorder, SenderState, StationId, Who};
-use sim::scenario::{Element, Flow, Host, Only, Path, Rule, Scenario, Shared};
+use sim::scenario::{ByteRange, Element, Flow, Host, Only, Path, Rule, Scenario, Shared};
 use sim::{FlowOutcome, Observer};
-use units::{Duration, Instant};
+use units::{Duration, Instant, Offset};
 
 const PROFILES: [&str; 2] = ["freebsd-13.2", "linux-6.18"];
 
@@ -149,4 +149,26 @@ fn flows_choose_between_paths() {
     let [near, far] = [0, 1].map(|flow: usize| outcome.flows[flow].min_rtt.unwrap());
     assert!((ms(20)..ms(25)).contains(&near), "{near}");
     assert!((ms(100)..ms(105)).contains(&far), "{far}");
+}
+
+#[test]
+fn the_same_bytes_are_lost_in_every_run() {
+    // The packet with byte 72,400 = 50 * 1448, and its first retransmission: the second one comes
+    // by the timer, since nothing shows that the first is lost.
+    for profile in PROFILES {
+        for (times, resent, timeouts) in [(1, 1, 0), (2, 2, 1)] {
+            let range = ByteRange { from: Offset(72_400), until: Offset(72_401), times };
+            let element = Element::Loss { rule: Rule::Bytes(range), only: Only::All };
+            let (flow, counter) = through(profile, element);
+            assert!(flow.finished, "{profile}");
+            assert_eq!(counter.lost, u64::from(times), "{profile}");
+            assert!(flow.retransmitted_segments >= resent, "{profile}");
+            assert_eq!(flow.rtos, timeouts, "{profile} {times}");
+        }
+        // What is never sent is never lost.
+        let range = ByteRange { from: Offset(200_000), until: Offset(900_000), times: 1 };
+        let (flow, counter) =
+            through(profile, Element::Loss { rule: Rule::Bytes(range), only: Only::All });
+        assert_eq!((counter.lost, flow.retransmitted_segments), (0, 0), "{profile}");
+    }
 }

@@ -18,7 +18,9 @@ use packet::IpVersion;
 use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::{FileFailurePersistence, RngSeed};
-use sim::scenario::{App, Element, Flow, Host, Offload, Path, Receive, Scenario};
+use sim::scenario::{
+    App, Close, Element, Flow, Host, Keepalive, Offload, Path, Reads, Receive, Scenario,
+};
 use tcp::profile::{NAMES, ReceiveBufferRule, SendBufferRule};
 use units::{Bytes, Duration};
 
@@ -126,12 +128,31 @@ fn an_app() -> impl Strategy<Value = App> {
 
 fn a_flow() -> impl Strategy<Value = Flow> {
     let ip = select(vec![IpVersion::V4, IpVersion::V6]);
-    (0..2_usize, any::<[bool; 2]>(), 0..300_000_u64, an_app(), ip).prop_map(
-        |(path, [backward, nodelay], start, app, ip)| {
+    let reads =
+        prop_oneof![3 => Just(None), 1 => (1_000..100_000_u64, 1..20_000_u64).prop_map(Some)];
+    (0..2_usize, any::<[bool; 2]>(), 0..300_000_u64, an_app(), ip, reads).prop_map(
+        |(path, [backward, nodelay], start, app, ip, reads)| {
             // Path 0 joins hosts 0 and 1, path 1 hosts 2 and 1.
             let (a, b) = (2 * path, 1);
             let (from, to) = if backward { (b, a) } else { (a, b) };
-            Flow { name: String::new(), path, from, to, start: us(start), app, ip, nodelay }
+            // No slower than 50 bytes a millisecond, so that it comes to an end.
+            let reads = reads.map(|(chunk, every)| {
+                let every = us(every).min(us(20 * chunk));
+                Reads { chunk: Bytes(chunk), every }
+            });
+            Flow {
+                name: String::new(),
+                path,
+                from,
+                to,
+                start: us(start),
+                app,
+                ip,
+                nodelay,
+                reads,
+                close: Close::Fin,
+                keepalive: nodelay.then_some(Keepalive::default()),
+            }
         },
     )
 }

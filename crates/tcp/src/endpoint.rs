@@ -281,7 +281,12 @@ impl Endpoint {
 
     /// Takes all bytes that lie ready; returns how many.
     pub fn read<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) -> u64 {
-        let bytes = self.rcv.window.unread();
+        self.read_up_to(cx, u64::MAX)
+    }
+
+    /// Takes what lies ready, but no more than `most` bytes; returns how many.
+    pub fn read_up_to<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, most: u64) -> u64 {
+        let bytes = self.rcv.window.unread().min(most);
         if bytes == 0 {
             return 0;
         }
@@ -289,7 +294,7 @@ impl Endpoint {
             cx.emit(|| Event::ReceiveBuffer { size: size as u32 });
         }
         let end = self.rcv.fin.map_or(self.rcv.nxt, |fin| self.rcv.nxt.min(fin));
-        let upto = self.payload_offset(end);
+        let upto = Offset(self.payload_offset(end).0 - self.rcv.window.unread());
         cx.emit(|| Event::Read { bytes: bytes as u32, upto });
         let unacked = self.rcv.nxt - self.rcv.acked;
         if unacked > 0 && self.rcv.policy.on_read(self.rcv.pushed, unacked, self.mss()) {

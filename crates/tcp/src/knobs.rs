@@ -136,6 +136,13 @@ const SACK: Slot = Slot::Switch { at: |p| Some(&mut p.sack) };
 const SCALING: Slot = Slot::Switch { at: |p| Some(&mut p.window_scaling) };
 const AFTER_IDLE: Slot = Slot::Switch { at: |p| Some(&mut p.after_idle) };
 
+/// MAX_TCP_KEEPIDLE and MAX_TCP_KEEPINTVL of Linux.
+const KEEP_MOST: Duration = Duration::from_secs(32_767);
+const KEEP_IDLE: Slot = span(|p| Some(&mut p.keepalive.idle), KEEP_MOST);
+const KEEP_INTERVAL: Slot = span(|p| Some(&mut p.keepalive.interval), KEEP_MOST);
+/// MAX_TCP_KEEPCNT of Linux.
+const KEEP_COUNT: Slot = Slot::Count { at: |p| Some(&mut p.keepalive.count), least: 1, most: 127 };
+
 const fn buffer(at: fn(&mut Profile) -> Option<&mut Bytes>) -> Slot {
     Slot::Size { at, least: MIN_BUFFER, most: MAX_BUFFER }
 }
@@ -228,6 +235,9 @@ pub const KNOBS: &[Knob] = &[
     ),
     freebsd("net.inet.tcp.ecn.enable", Slot::Ecn, "ECN: 0 off, 1 ask for it, 2 if the peer asks"),
     freebsd("net.inet.tcp.sack.enable", SACK, "offer SACK (RFC 2018)"),
+    freebsd("net.inet.tcp.keepidle", KEEP_IDLE, "keepalive: silence before the first probe"),
+    freebsd("net.inet.tcp.keepintvl", KEEP_INTERVAL, "keepalive: from one probe to the next"),
+    freebsd("net.inet.tcp.keepcnt", KEEP_COUNT, "keepalive: probes before a peer is given up"),
     freebsd("kern.hz", HZ, "ticks of the kernel clock per second"),
     linux("net.ipv4.tcp_rmem", SIZES_RMEM, "receive buffer: least, first, largest"),
     linux("net.ipv4.tcp_wmem", SIZES_WMEM, "send buffer: least, first, largest"),
@@ -261,6 +271,13 @@ pub const KNOBS: &[Knob] = &[
     linux("net.ipv4.tcp_ecn", Slot::Ecn, "ECN: 0 off, 1 ask for it, 2 if the peer asks"),
     linux("net.ipv4.tcp_sack", SACK, "offer SACK (RFC 2018)"),
     linux("net.ipv4.tcp_slow_start_after_idle", AFTER_IDLE, "shrink the window after an idle time"),
+    linux("net.ipv4.tcp_keepalive_time", KEEP_IDLE, "keepalive: silence before the first probe"),
+    linux("net.ipv4.tcp_keepalive_intvl", KEEP_INTERVAL, "keepalive: from one probe to the next"),
+    linux(
+        "net.ipv4.tcp_keepalive_probes",
+        KEEP_COUNT,
+        "keepalive: probes before a peer is given up",
+    ),
     linux("CONFIG_HZ", HZ, "ticks of the kernel clock per second"),
 ];
 

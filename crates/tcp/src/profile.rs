@@ -12,6 +12,8 @@ use packet::SynLayout;
 use recovery::holes::HolesParams;
 use units::{Bytes, Duration};
 
+use crate::probes::Keepalive;
+
 /// Every value that tells one system's TCP from another's.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Profile {
@@ -70,6 +72,8 @@ pub struct Profile {
     pub retries: u32,
     /// How a closed window is probed.
     pub probe: ProbeRule,
+    /// Keepalive of a connection whose application wants it and says no more.
+    pub keepalive: Keepalive,
     /// How long a closed connection remembers itself (TIME-WAIT).
     pub time_wait: Duration,
 }

@@ -1,11 +1,12 @@
-//! What the applications of a flow do: `paced`, `on_off`, `requests`.
+//! What the applications of a flow do: `paced`, `on_off`, `requests`; how they read and what else
+//! they ask of the stack: `reads`, `keepalive`.
 
 use serde_json::{Value as Json, json};
-use sim::scenario::{App, Burst, Pause};
+use sim::scenario::{App, Burst, Keepalive, Pause, Reads};
 use units::{Bytes, Duration};
 
 use super::keys::{Fields, Key, Kind, Reader, Section, Shape};
-use super::kinds::{Size, Span, Whole, quantity};
+use super::kinds::{Size, Span, Speed, Whole, quantity, wrong_kind};
 use super::source::Fault;
 use super::tree::{Node, Value};
 use crate::units_text::{MAX_SIZE, Misread, duration, pattern, size};
@@ -116,6 +117,98 @@ pub(super) static REQUESTS_SECTION: Section = Section {
     elsewhere: Section::NOT_ELSEWHERE,
 };
 
+static READ_CHUNK: Key<Size> = Key::optional(
+    "chunk",
+    Size { least: Bytes(1), most: MAX_SIZE },
+    "",
+    "bytes of one read at most",
+);
+static READ_RATE: Key<Speed> = Key::optional(
+    "rate",
+    Speed,
+    "",
+    "what is read on average: each time as much as this gives in `every`, in whole bytes",
+);
+static READ_EVERY: Key<Span> = Key::optional(
+    "every",
+    Span { least: Duration::from_micros(1), usual: "ms" },
+    "10ms",
+    "from one read to the next; where there is nothing to read, it waits for some",
+);
+
+/// A slow reader.
+pub(super) static READS_SECTION: Section = Section {
+    what: "`reads`",
+    keys: &[&READ_CHUNK, &READ_RATE, &READ_EVERY],
+    one_of: &["chunk", "rate"],
+    elsewhere: Section::NOT_ELSEWHERE,
+};
+
+const SILENCE: Span = Span { least: Duration::from_millis(1), usual: "s" };
+
+static IDLE: Key<Span> = Key::optional(
+    "idle",
+    SILENCE,
+    "the host's own",
+    "silence after which the first probe goes (TCP_KEEPIDLE)",
+);
+static INTERVAL: Key<Span> = Key::optional(
+    "interval",
+    SILENCE,
+    "the host's own",
+    "from one probe to the next (TCP_KEEPINTVL)",
+);
+static PROBES: Key<Whole> = Key::optional(
+    "count",
+    Whole { least: 1, most: 127 },
+    "the host's own",
+    "probes without an answer after which the connection is given up (TCP_KEEPCNT)",
+);
+
+/// Keepalive with values of its own.
+pub(super) static KEEPALIVE_SECTION: Section = Section {
+    what: "`keepalive`",
+    keys: &[&IDLE, &INTERVAL, &PROBES],
+    one_of: &[],
+    elsewhere: |key| match key {
+        "time" | "keepidle" => Some("the silence before the first probe is called `idle`"),
+        "intvl" | "keepintvl" | "every" => Some("the time between probes is called `interval`"),
+        "probes" | "cnt" | "keepcnt" => Some("the number of probes is called `count`"),
+        _ => None,
+    },
+};
+
+/// Keepalive: a switch, or a table.
+pub(super) struct Probing;
+
+impl Shape for Probing {
+    fn schema(&self) -> Json {
+        json!({ "anyOf": [{ "type": "boolean" }, KEEPALIVE_SECTION.schema()] })
+    }
+
+    fn takes(&self) -> String {
+        "`true`, `false` or a table".into()
+    }
+}
+
+impl Kind for Probing {
+    type Value = Option<Keepalive>;
+
+    fn read(&self, key: &str, node: &Node, reader: &mut Reader) -> Option<Self::Value> {
+        match node.value {
+            Value::Switch(on) => Some(on.then(Keepalive::default)),
+            Value::Table(_) => {
+                let fields = Fields::open(&KEEPALIVE_SECTION, node, reader)?;
+                let idle = fields.get(&IDLE, reader).map(|span| span.value);
+                let interval = fields.get(&INTERVAL, reader).map(|span| span.value);
+                let count = fields.get(&PROBES, reader).map(|count| count.value as u32);
+                Some(Some(Keepalive { idle, interval, count }))
+            }
+            _ => wrong_kind(key, node, "`true`, `false` or { idle = \"2h\" }", reader),
+        }
+    }
+}
+
 /// How long a burst lasts: a size or a duration.
 struct BurstLength;
 
@@ -224,6 +317,31 @@ pub(super) fn requests(node: &Node, reader: &mut Reader) -> Option<App> {
     };
     let (request, response) = (request?.value, response?.value);
     Some(App::Requests { request, response, think: think?, count: count? })
+}
+
+/// Reads `reads`.
+pub(super) fn reads(node: &Node, reader: &mut Reader) -> Option<Reads> {
+    let fields = Fields::open(&READS_SECTION, node, reader)?;
+    let every = match fields.has(&READ_EVERY) {
+        true => fields.get(&READ_EVERY, reader)?.value,
+        false if fields.has(&READ_CHUNK) => {
+            let fault = Fault::new(fields.place, "`chunk` needs `every`");
+            reader.report(fault.hint("from one read to the next: every = \"20ms\"".to_owned()));
+            return None;
+        }
+        false => Duration::from_millis(10),
+    };
+    if let Some(chunk) = fields.get(&READ_CHUNK, reader) {
+        return Some(Reads { chunk: chunk.value, every });
+    }
+    let rate = fields.get(&READ_RATE, reader)?;
+    let chunk = rate.value.bytes_in(every);
+    if chunk == Bytes::ZERO {
+        let fault = Fault::new(rate.place, format!("this gives no whole byte in {every}"));
+        reader.report(fault.hint("take a longer `every`".to_owned()));
+        return None;
+    }
+    Some(Reads { chunk, every })
 }
 
 /// Bytes in all; the outer `None` if they are wrong.

@@ -3,14 +3,14 @@
 use core::num::NonZeroU64;
 
 use serde_json::{Value as Json, json};
-use sim::scenario::{GilbertElliott, Only, Rule};
-use units::Ratio;
+use sim::scenario::{ByteRange, GilbertElliott, Only, Rule};
+use units::{Bytes, Offset, Ratio};
 
 use super::keys::{Fields, Key, Kind, Reader, Section, Shape};
 use super::kinds::{OneOf, Sub, Whole, quantity, wrong_kind};
 use super::source::Fault;
 use super::tree::{Node, Value};
-use crate::units_text::{pattern, share};
+use crate::units_text::{byte_range, pattern, share};
 
 /// Most packets that a rule counts to.
 const MAX_COUNT: u64 = 1_000_000_000_000;
@@ -29,6 +29,19 @@ static PASS: Key<Whole> = Key::optional(
 );
 static PACKETS: Key<Numbers> =
     Key::optional("packets", Numbers, "", "these, counted from 1 at this element");
+static BYTES: Key<Range> = Key::optional(
+    "bytes",
+    Range,
+    "",
+    "each packet whose first payload byte lies in this range of its connection's stream, for the \
+     first `times` times that it is sent; the first byte is 0",
+);
+static TIMES: Key<Whole> = Key::optional(
+    "times",
+    Whole { least: 1, most: u32::MAX as u64 },
+    "1",
+    "with `bytes`: how often each packet is picked, retransmissions counted",
+);
 static GILBERT_ELLIOTT: Key<Sub> = Key::optional(
     "gilbert_elliott",
     Sub(&GILBERT_ELLIOTT_SECTION),
@@ -39,9 +52,10 @@ static GILBERT_ELLIOTT: Key<Sub> = Key::optional(
 /// A rule that is no plain share.
 pub(super) static RULE_SECTION: Section = Section {
     what: "a rule",
-    keys: &[&EVERY, &PASS, &PACKETS, &GILBERT_ELLIOTT],
-    one_of: &["every", "pass", "packets", "gilbert_elliott"],
+    keys: &[&EVERY, &PASS, &PACKETS, &BYTES, &TIMES, &GILBERT_ELLIOTT],
+    one_of: &["every", "pass", "packets", "bytes", "gilbert_elliott"],
     elsewhere: |key| match key {
+        "seq" | "range" => Some("write bytes = \"434400B..435848B\""),
         "share" | "p" | "probability" | "random" => {
             Some("a share of all packets stands without a table: \"1%\"")
         }
@@ -126,10 +140,21 @@ impl Kind for Choice {
         let every = fields.get(&EVERY, reader).map(|n| n.value);
         let pass = fields.get(&PASS, reader).map(|n| n.value + 1);
         let packets = fields.get(&PACKETS, reader).map(|packets| Rule::Listed(packets.value));
+        let bytes = bytes(&fields, reader).map(Rule::Bytes);
         let channel = fields.node(&GILBERT_ELLIOTT).and_then(|node| channel(node, reader));
         let every = every.or(pass).and_then(NonZeroU64::new).map(Rule::Every);
-        every.or(packets).or(channel.map(Rule::GilbertElliott))
+        every.or(packets).or(bytes).or(channel.map(Rule::GilbertElliott))
     }
+}
+
+fn bytes(fields: &Fields<'_>, reader: &mut Reader) -> Option<ByteRange> {
+    let times = fields.get(&TIMES, reader);
+    if let Some(times) = times.filter(|_| !fields.has(&BYTES)) {
+        reader.report(Fault::new(times.place, "`times` goes with `bytes`"));
+    }
+    let (from, until) = fields.get(&BYTES, reader)?.value;
+    let times = times.map_or(1, |times| times.value as u32);
+    Some(ByteRange { from: Offset(from.get()), until: Offset(until.get()), times })
 }
 
 fn channel(node: &Node, reader: &mut Reader) -> Option<GilbertElliott> {
@@ -141,6 +166,38 @@ fn channel(node: &Node, reader: &mut Reader) -> Option<GilbertElliott> {
     let (p, r) = (fields.get(&P, reader), fields.get(&R, reader));
     let (h, k) = (share(&H, reader, 0), share(&K, reader, 100));
     Some(GilbertElliott { p: p?.value, r: r?.value, h: h?, k: k? })
+}
+
+/// A range of bytes: `"434400B..435848B"`.
+struct Range;
+
+impl Shape for Range {
+    fn schema(&self) -> Json {
+        json!({ "type": "string", "pattern": pattern::BYTE_RANGE })
+    }
+
+    fn takes(&self) -> String {
+        "two sizes with `..` between".into()
+    }
+}
+
+impl Kind for Range {
+    type Value = (Bytes, Bytes);
+
+    fn read(&self, key: &str, node: &Node, reader: &mut Reader) -> Option<Self::Value> {
+        let Value::Text(text) = &node.value else {
+            return wrong_kind(key, node, "a range such as \"434400B..435848B\"", reader);
+        };
+        match byte_range(text) {
+            Ok(range) => Some(range),
+            Err(misread) => {
+                let fault = Fault::new(node.place, format!("`{key}` {}", misread.message));
+                let fault = fault.expected(misread.expected).found(node.describe());
+                reader.report(fault.hint(misread.hint));
+                None
+            }
+        }
+    }
 }
 
 /// Numbers of packets.

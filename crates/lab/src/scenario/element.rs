@@ -1,7 +1,7 @@
 //! Elements of a road.
 
 use net::link::Limit;
-use sim::scenario::{During, Element, Only};
+use sim::scenario::{During, Element, Only, Rule};
 use units::{Bytes, Duration, Rate};
 
 use super::chance::{self, Choice};
@@ -270,13 +270,18 @@ pub(super) fn draft(
     {
         return shared.find(&name, reader).map(Element::Shared).and_then(whole);
     }
+    let picked = [&LOSS, &DUPLICATE, &CORRUPT].map(|key| fields.get(key, reader));
+    let bytes = picked.iter().flatten().find(|rule| matches!(rule.value, Rule::Bytes(_)));
+    if let Some(rule) = bytes.filter(|_| only == Only::Acks) {
+        let message = "bare ACKs carry none of these bytes";
+        reader.report(Fault::new(rule.place, message).hint("leave `only` out".to_owned()));
+    }
+    let [loss, duplicate, corrupt] = picked.map(|rule| rule.map(|rule| rule.value));
     let delay = fields.get(&DELAY, reader).map(|span| Element::Delay(span.value));
     let jitter = fields.get(&JITTER, reader).map(|span| Element::Jitter { most: span.value });
-    let loss = fields.get(&LOSS, reader).map(|rule| Element::Loss { rule: rule.value, only });
-    let duplicate =
-        fields.get(&DUPLICATE, reader).map(|rule| Element::Duplicate { rule: rule.value, only });
-    let corrupt =
-        fields.get(&CORRUPT, reader).map(|rule| Element::Corrupt { rule: rule.value, only });
+    let loss = loss.map(|rule| Element::Loss { rule, only });
+    let duplicate = duplicate.map(|rule| Element::Duplicate { rule, only });
+    let corrupt = corrupt.map(|rule| Element::Corrupt { rule, only });
     delay.or(jitter).or(loss).or(duplicate).or(corrupt).and_then(whole)
 }
 

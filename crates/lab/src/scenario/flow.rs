@@ -2,14 +2,16 @@
 
 use packet::IpVersion;
 use serde_json::{Value as Json, json};
-use sim::scenario::App;
+use sim::scenario::{App, Close, Keepalive, Reads};
 use units::Duration;
 
-use super::apps::{self, ON_OFF_SECTION, PACED_SECTION, REQUESTS_SECTION, Volume};
+use super::apps::{
+    self, ON_OFF_SECTION, PACED_SECTION, Probing, READS_SECTION, REQUESTS_SECTION, Volume,
+};
 use super::hosts::Hosts;
 use super::keys::{Fields, Key, Kind, Located, Reader, Section, Shape};
-use super::kinds::{Span, Sub, Switch, Words, wrong_kind};
-use super::source::Place;
+use super::kinds::{OneOf, Span, Sub, Switch, Words, wrong_kind};
+use super::source::{Fault, Place};
 use super::tree::{Node, Value};
 
 static NAME: Key<Words> = Key::required("name", Words, "name of the flow in all results");
@@ -51,10 +53,34 @@ static NODELAY: Key<Switch> = Key::optional(
     "the application switches Nagle's algorithm off (TCP_NODELAY)",
 );
 
+static READS: Key<Sub> = Key::optional(
+    "reads",
+    Sub(&READS_SECTION),
+    "all there is, at once",
+    "how `to` reads; with `bulk`, `paced` and `on_off`",
+);
+static CLOSE: Key<OneOf> = Key::optional(
+    "close",
+    OneOf { names: &["fin", "reset"] },
+    "\"fin\"",
+    "how `from` ends the connection; `reset` (SO_LINGER of zero) goes as soon as the stack has \
+     taken the last byte, and what it has not sent by then is lost",
+);
+static KEEPALIVE: Key<Probing> = Key::optional(
+    "keepalive",
+    Probing,
+    "false",
+    "both applications want a silent peer to be probed (SO_KEEPALIVE); a table changes the host's \
+     own times",
+);
+
 /// A connection.
 pub(super) static SECTION: Section = Section {
     what: "a flow",
-    keys: &[&NAME, &FROM, &TO, &PATH, &START, &BULK, &PACED, &ON_OFF, &REQUESTS, &IP, &NODELAY],
+    keys: &[
+        &NAME, &FROM, &TO, &PATH, &START, &BULK, &PACED, &ON_OFF, &REQUESTS, &READS, &CLOSE,
+        &KEEPALIVE, &IP, &NODELAY,
+    ],
     one_of: &["bulk", "paced", "on_off", "requests"],
     elsewhere: |key| match key {
         "cc" | "profile" | "knobs" | "mtu" | "lro" | "gro" | "tso" => {
@@ -65,6 +91,10 @@ pub(super) static SECTION: Section = Section {
             Some("write requests = { request = \"200B\", response = \"64KiB\" }")
         }
         "on" | "off" => Some("write on_off = { on = \"100kB\", off = \"1s\" }"),
+        "linger" | "so_linger" | "reset" => Some("write close = \"reset\" for a linger of zero"),
+        "chunk" | "every" => {
+            Some("write paced = { ... } for the writer, reads = { ... } for the reader")
+        }
         "duration" | "stop" => Some("the run's duration stands at the top of the file"),
         _ => None,
     },
@@ -106,6 +136,9 @@ pub(super) struct FlowRead {
     pub(super) app: Option<App>,
     pub(super) ip: IpVersion,
     pub(super) nodelay: bool,
+    pub(super) reads: Option<Reads>,
+    pub(super) close: Close,
+    pub(super) keepalive: Option<Keepalive>,
     /// Where it is said that the application never stops.
     pub(super) endless: Option<Place>,
     /// Where the flow begins.
@@ -122,6 +155,15 @@ pub(super) fn read(node: &Node, hosts: &Hosts, reader: &mut Reader) -> Option<Fl
     let paced = fields.node(&PACED).and_then(|node| apps::paced(node, reader));
     let on_off = fields.node(&ON_OFF).and_then(|node| apps::on_off(node, reader));
     let requests = fields.node(&REQUESTS).and_then(|node| apps::requests(node, reader));
+    let reads = fields.node(&READS).and_then(|node| apps::reads(node, reader));
+    if let Some(node) = fields.node(&READS).filter(|_| fields.has(&REQUESTS)) {
+        let message = "`reads` goes with `bulk`, `paced` and `on_off`";
+        reader.report(Fault::new(node.place, message));
+    }
+    let close = fields.get(&CLOSE, reader).map_or(Close::Fin, |close| match close.value {
+        "reset" => Close::Reset,
+        _ => Close::Fin,
+    });
     let app = bulk.or(paced).or(on_off).or(requests);
     let writes = fields.node(&BULK).or(fields.node(&PACED));
     let writes = writes.or(fields.node(&ON_OFF)).or(fields.node(&REQUESTS));
@@ -142,6 +184,9 @@ pub(super) fn read(node: &Node, hosts: &Hosts, reader: &mut Reader) -> Option<Fl
         app,
         ip: fields.get(&IP, reader).map_or(IpVersion::V4, |ip| ip.value),
         nodelay: fields.get(&NODELAY, reader).is_some_and(|nodelay| nodelay.value),
+        reads,
+        close,
+        keepalive: fields.get(&KEEPALIVE, reader).and_then(|keepalive| keepalive.value),
         endless: endless.map(|node| node.place),
         place: fields.place,
     })

@@ -33,6 +33,8 @@ pub fn reference() -> String {
         ("`on_off`", &apps::ON_OFF_SECTION),
         ("`off` as a table", &apps::PAUSE_SECTION),
         ("`requests`", &apps::REQUESTS_SECTION),
+        ("`reads`", &apps::READS_SECTION),
+        ("`keepalive` as a table", &apps::KEEPALIVE_SECTION),
         ("`[[tap]]`", &tap::SECTION),
     ];
     for (heading, section) in sections {

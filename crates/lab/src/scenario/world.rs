@@ -214,6 +214,9 @@ fn join(flows: &[FlowRead], paths: &[PathRead], hosts: &Hosts, reader: &mut Read
             app: flow.app?,
             ip: flow.ip,
             nodelay: flow.nodelay,
+            reads: flow.reads,
+            close: flow.close,
+            keepalive: flow.keepalive,
         })
     });
     joined.collect()

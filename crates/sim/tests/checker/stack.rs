@@ -245,7 +245,8 @@ impl Stream {
                 SentKind::Again(Cause::FastRetransmit | Cause::PartialAck) => {
                     assert!(start < end.in_doubt);
                 }
-                SentKind::Again(Cause::WindowProbe) => {}
+                // The byte of a probe, which the receiver need not have taken.
+                SentKind::Again(Cause::WindowProbe) => end.sent_again -= 1,
                 _ => panic!("sent again as {kind:?}: {start}..{stop} of {}", end.max),
             }
         } else {

@@ -5,7 +5,7 @@
 use ackclock_sim as sim;
 use net::link::Limit;
 use packet::IpVersion;
-use sim::scenario::{App, Element, Flow, Host, Offload, Path, Scenario, Tap, TapPlace};
+use sim::scenario::{App, Close, Element, Flow, Host, Offload, Path, Scenario, Tap, TapPlace};
 use tcp::profile::{Family, Profile};
 use units::{Bytes, Duration, Rate};
 
@@ -59,6 +59,9 @@ pub(crate) fn bulk(bytes: u64) -> Flow {
         app: App::Bulk { bytes: Some(Bytes(bytes)) },
         ip: IpVersion::V4,
         nodelay: false,
+        reads: None,
+        close: Close::Fin,
+        keepalive: None,
     }
 }
 

@@ -9,6 +9,8 @@ use packet::SynLayout;
 use recovery::holes::HolesParams;
 use units::{Bytes, Duration};
 
+use crate::probes::Keepalive;
+
 use super::{
     AckRule, BurstRule, EcnRule, Family, HolesRule, IdleRule, LossRule, ProbeRule, Profile,
     ReceiveBufferRule, RtoRule, SendBufferRule,
@@ -60,6 +62,12 @@ pub(super) fn v13_2() -> Profile {
         // TCP_MAXRXTSHIFT
         retries: 12,
         probe: ProbeRule::Byte { min: Duration::from_secs(5), max: Duration::from_secs(60) },
+        // net.inet.tcp.keepidle, keepintvl, keepcnt (TCPTV_KEEP_IDLE, TCPTV_KEEPINTVL, TCPTV_KEEPCNT)
+        keepalive: Keepalive {
+            idle: Duration::from_secs(7_200),
+            interval: Duration::from_secs(75),
+            count: 8,
+        },
         // Twice net.inet.tcp.msl.
         time_wait: Duration::from_secs(60),
     }

@@ -4,6 +4,8 @@ use cc::newreno::Params;
 use packet::SynLayout;
 use units::{Bytes, Duration};
 
+use crate::probes::Keepalive;
+
 use super::{
     AckRule, BurstRule, EcnRule, Family, IdleRule, LossRule, ProbeRule, Profile, ReceiveBufferRule,
     RtoRule, SendBufferRule,
@@ -54,6 +56,12 @@ pub(super) fn v6_18() -> Profile {
         // net.ipv4.tcp_retries2
         retries: 15,
         probe: ProbeRule::Empty { max: Duration::from_secs(120) },
+        // net.ipv4.tcp_keepalive_time, _intvl, _probes
+        keepalive: Keepalive {
+            idle: Duration::from_secs(7_200),
+            interval: Duration::from_secs(75),
+            count: 9,
+        },
         // TCP_TIMEWAIT_LEN
         time_wait: Duration::from_secs(60),
     }

@@ -4,6 +4,8 @@ use cc::newreno::{Params, Unit};
 use packet::SynLayout;
 use units::{Bytes, Duration};
 
+use crate::probes::Keepalive;
+
 use super::{
     AckRule, BurstRule, EcnRule, Family, IdleRule, LossRule, ProbeRule, Profile, ReceiveBufferRule,
     RtoRule, SendBufferRule,
@@ -41,6 +43,12 @@ pub(super) fn textbook() -> Profile {
         retries: 12,
         // RFC 9293 section 3.8.6.1 asks for a byte of new data; RFC 1122 bounds nothing.
         probe: ProbeRule::Byte { min: Duration::from_secs(1), max: Duration::from_secs(60) },
+        // RFC 9293 section 3.8.4 asks for two hours at least, and names nothing else.
+        keepalive: Keepalive {
+            idle: Duration::from_secs(7_200),
+            interval: Duration::from_secs(75),
+            count: 8,
+        },
         // Twice the MSL of RFC 9293.
         time_wait: Duration::from_secs(240),
     }

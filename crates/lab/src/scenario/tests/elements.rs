@@ -5,9 +5,10 @@ use core::num::{NonZeroU32, NonZeroU64};
 
 use net::link::Limit;
 use sim::scenario::{
-    App, Burst, During, Element, GilbertElliott, Only, Pause, Rule, Shared, reverse,
+    App, Burst, ByteRange, Close, During, Element, GilbertElliott, Keepalive, Only, Pause, Reads,
+    Rule, Shared, reverse,
 };
-use units::{Bytes, Duration, Rate, Ratio};
+use units::{Bytes, Duration, Offset, Rate, Ratio};
 
 use super::agreement::{as_json, schema_json, valid};
 use super::*;
@@ -36,6 +37,8 @@ forward = [
     { loss = "1%" },
     { loss = { every = 100 }, only = "data" },
     { loss = { packets = [900, 7] } },
+    { loss = { bytes = "434400B..435848B" } },
+    { loss = { bytes = "48KiB..1MiB", times = 3 }, only = "data" },
     { loss = { gilbert_elliott = { p = "1%", r = "30%" } } },
     { loss = { gilbert_elliott = { p = "1%", r = "30%", h = "50%", k = "99.9%" } } },
     { duplicate = "1%" },
@@ -78,6 +81,9 @@ from = "b"
 to = "a"
 path = "cable"
 on_off = { on = "2MB", off = "1s" }
+reads = { chunk = "16KiB", every = "20ms" }
+close = "reset"
+keepalive = { idle = "2h", interval = "75s", count = 8 }
 
 [[flow]]
 name = "game"
@@ -85,6 +91,8 @@ from = "a"
 to = "b"
 path = "cable"
 on_off = { on = "2s", off = { least = "0s", most = "1.5s" }, bytes = "1MB" }
+reads = { rate = "6.5Mbit/s" }
+keepalive = true
 "#;
 
 fn percent(n: u64) -> Ratio {
@@ -93,6 +101,10 @@ fn percent(n: u64) -> Ratio {
 
 fn nth(n: u64) -> Rule {
     Rule::Every(NonZeroU64::new(n).unwrap())
+}
+
+fn bytes(from: u64, until: u64, times: u32) -> Rule {
+    Rule::Bytes(ByteRange { from: Offset(from), until: Offset(until), times })
 }
 
 #[test]
@@ -106,6 +118,8 @@ fn every_element_arrives() {
         Element::Loss { rule: Rule::Share(percent(1)), only: all },
         Element::Loss { rule: nth(100), only: Only::Data },
         Element::Loss { rule: Rule::Listed(vec![7, 900]), only: all },
+        Element::Loss { rule: bytes(434_400, 435_848, 1), only: all },
+        Element::Loss { rule: bytes(49_152, 1_048_576, 3), only: Only::Data },
         Element::Loss { rule: Rule::GilbertElliott(plain), only: all },
         Element::Loss { rule: Rule::GilbertElliott(full), only: all },
         Element::Duplicate { rule: Rule::Share(percent(1)), only: all },
@@ -188,6 +202,41 @@ fn every_application_arrives() {
     assert_eq!(apps, expected);
 }
 
+#[test]
+fn what_applications_ask_for_arrives() {
+    let scenario = loaded(ROUGH, &[]).unwrap().scenario;
+    let [talk, film, game] = scenario.flows.as_slice() else { panic!("three flows") };
+    assert_eq!((talk.reads, talk.close, talk.keepalive), (None, Close::Fin, None));
+    let ms = Duration::from_millis;
+    let often = Keepalive {
+        idle: Some(Duration::from_secs(7_200)),
+        interval: Some(Duration::from_secs(75)),
+        count: Some(8),
+    };
+    assert_eq!(film.reads, Some(Reads { chunk: Bytes(16_384), every: ms(20) }));
+    assert_eq!((film.close, film.keepalive), (Close::Reset, Some(often)));
+    // 6,500,000 bit/s for 10 ms.
+    assert_eq!(game.reads, Some(Reads { chunk: Bytes(8_125), every: ms(10) }));
+    assert_eq!((game.close, game.keepalive), (Close::Fin, Some(Keepalive::default())));
+    let off = loaded(ROUGH, &["flow.2.keepalive=false"]).unwrap().scenario;
+    assert_eq!(off.flows[2].keepalive, None);
+}
+
+#[test]
+fn mistakes_in_what_applications_ask_for() {
+    one("chunk = \"16KiB\", every", "every", "`reads` needs `chunk` or `rate`");
+    one("chunk = \"16KiB\", every = \"20ms\"", "chunk = \"16KiB\"", "`chunk` needs `every`");
+    one("rate = \"6.5Mbit/s\"", "rate = 6.5", "`rate` has no unit");
+    one("rate = \"6.5Mbit/s\"", "rate = \"100bit/s\"", "this gives no whole byte in 10ms");
+    one("count = 50 }\n", "count = 50 }\nreads = { rate = \"1Mbit/s\" }\n", "`reads` goes with");
+    one("close = \"reset\"", "linger = \"0s\"", "write close = \"reset\"");
+    one("close = \"reset\"", "close = \"rst\"", "`close` cannot be \"rst\"");
+    one("keepalive = true", "keepalive = 5", "`true`, `false` or { idle = \"2h\" }");
+    one("interval = \"75s\"", "intvl = \"75s\"", "is called `interval`");
+    one("idle = \"2h\"", "idle = 7200", "did you mean \"7200s\"?");
+    one("count = 8", "count = 0", "`count` is out of range");
+}
+
 /// `ROUGH` with one piece replaced has exactly this mistake.
 fn one(from: &str, to: &str, expected: &str) {
     assert!(ROUGH.contains(from), "{from}");
@@ -209,6 +258,21 @@ fn mistakes_in_rules() {
     one("[900, 7]", "[0]", "`packets` is out of range");
     one("[900, 7]", "[]", "`packets` is empty");
     one("[900, 7]", "900", "a list of whole numbers such as [900, 901]");
+    one(
+        "\"434400B..435848B\"",
+        "\"434400..435848\"",
+        "`bytes` begins with a size that has no unit",
+    );
+    one("\"434400B..435848B\"", "\"9B..9B\"", "expected an end beyond 9 B");
+    one("\"434400B..435848B\"", "434400", "a range such as");
+    one("{ bytes = \"434400B..435848B\" }", "{ seq = 1 }", "write bytes = ");
+    one("packets = [900, 7]", "packets = [900, 7], times = 2", "`times` goes with `bytes`");
+    one("times = 3", "times = 0", "`times` is out of range");
+    one(
+        "times = 3 }, only = \"data\"",
+        "times = 3 }, only = \"acks\"",
+        "carry none of these bytes",
+    );
     one("p = \"1%\", r = \"30%\" }", "p = \"1%\" }", "`gilbert_elliott` needs `r`");
     one("h = \"50%\"", "1-h = \"50%\"", "100% less what netem calls 1-h");
     one("only = \"data\"", "only = \"syn\"", "`only` cannot be \"syn\"");
@@ -252,7 +316,7 @@ fn mistakes_among_several_paths() {
     one("name = \"dsl\"\n", "", "a second path between \"b\" and \"a\"");
     let twice = mistakes(&ROUGH.replace("dsl", "cable"), &[]);
     assert_eq!(twice.len(), 1, "{twice:?}");
-    assert!(twice[0].contains("test.toml:47:8: a second path of the name \"cable\""), "{twice:?}");
+    assert!(twice[0].contains("test.toml:49:8: a second path of the name \"cable\""), "{twice:?}");
     one("path = \"dsl\"", "path = \"dls\"", "did you mean `dsl`?");
     one("path = \"dsl\"\n", "", "say which with `path`: `cable` or `dsl`");
     let single = SMALL.replace("bulk =", "path = \"x\", bulk =");
@@ -284,6 +348,8 @@ fn the_schema_knows_them_too() {
         ("every = 100", "every = 100, pass = 1"),
         ("[900, 7]", "[0]"),
         ("[900, 7]", "[]"),
+        ("\"434400B..435848B\"", "\"434400..435848\""),
+        ("times = 3", "times = 0"),
         ("only = \"data\"", "only = \"syn\""),
         ("reverse = 4, ", ""),
         ("by = \"8ms\"", "delay = \"8ms\""),
@@ -292,6 +358,11 @@ fn the_schema_knows_them_too() {
         ("on = \"2s\"", "on = 2"),
         ("most = \"1.5s\"", "longest = \"1.5s\""),
         ("response = \"64KiB\", ", ""),
+        ("chunk = \"16KiB\", every", "every"),
+        ("rate = \"6.5Mbit/s\"", "rate = 6.5"),
+        ("close = \"reset\"", "close = \"rst\""),
+        ("keepalive = true", "keepalive = 5"),
+        ("count = 8", "count = 0"),
     ];
     for (from, to) in changes {
         let text = ROUGH.replacen(from, to, 1);
