@@ -1,7 +1,9 @@
-//! What others read and write: text of tcpdump, pcapng, CSV, SVG. Floor 2.
+//! What others read and write: text of tcpdump, pcapng, BBLog, siftr, CSV, SVG. Floor 2.
 //!
 //! - [`tcpdump`]: packet lines as tcpdump prints them, written and read back, also from a mail.
 //! - [`pcapng`]: captures that tcpdump and Wireshark open.
+//! - [`bblog`]: FreeBSD's Black Box Log, written and read back, also damaged.
+//! - [`siftr`]: logs of FreeBSD's siftr, written and read back, also damaged.
 //! - [`csv`]: one row per event with the sender's state.
 //! - [`svg`]: a chart that looks the same everywhere.
 //!
@@ -10,7 +12,9 @@
 //!
 //! What it does not do: it opens no file, and it judges nothing; what a trace means is for others.
 
+pub mod bblog;
 pub mod csv;
 pub mod pcapng;
+pub mod siftr;
 pub mod svg;
 pub mod tcpdump;

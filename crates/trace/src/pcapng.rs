@@ -47,15 +47,15 @@ const ENHANCED_PACKET: u32 = 6;
 const RAW: u16 = 101;
 
 /// Codes of options: 3.5 (all blocks), 4.1 (section header), 4.2 (interface), 4.3 (packet).
-mod option {
-    pub(super) const END: u16 = 0;
-    pub(super) const COMMENT: u16 = 1;
-    pub(super) const OS: u16 = 3;
-    pub(super) const APPLICATION: u16 = 4;
-    pub(super) const IF_NAME: u16 = 2;
-    pub(super) const IF_DESCRIPTION: u16 = 3;
-    pub(super) const IF_TSRESOL: u16 = 9;
-    pub(super) const EPB_FLAGS: u16 = 2;
+pub(crate) mod option {
+    pub(crate) const END: u16 = 0;
+    pub(crate) const COMMENT: u16 = 1;
+    pub(crate) const OS: u16 = 3;
+    pub(crate) const APPLICATION: u16 = 4;
+    pub(crate) const IF_NAME: u16 = 2;
+    pub(crate) const IF_DESCRIPTION: u16 = 3;
+    pub(crate) const IF_TSRESOL: u16 = 9;
+    pub(crate) const EPB_FLAGS: u16 = 2;
 }
 
 /// What a whole file is about. Empty texts are left out.
@@ -223,10 +223,10 @@ impl<W: Write> Writer<W> {
 
 /// A block under construction (3.1): type, total length, body, total length again.
 #[derive(Debug, Default)]
-struct Block(Vec<u8>);
+pub(crate) struct Block(Vec<u8>);
 
 impl Block {
-    fn begin(&mut self, kind: u32) -> &mut Self {
+    pub(crate) fn begin(&mut self, kind: u32) -> &mut Self {
         self.0.clear();
         self.u32(kind);
         // The total length takes this place at the end.
@@ -234,33 +234,33 @@ impl Block {
         self
     }
 
-    fn end(&mut self) -> &[u8] {
+    pub(crate) fn end(&mut self) -> &[u8] {
         let total = (self.0.len() as u32 + 4).to_le_bytes();
         self.0[4..8].copy_from_slice(&total);
         self.bytes(&total);
         &self.0
     }
 
-    fn bytes(&mut self, bytes: &[u8]) {
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) {
         self.0.extend_from_slice(bytes);
     }
 
-    fn u16(&mut self, n: u16) {
+    pub(crate) fn u16(&mut self, n: u16) {
         self.bytes(&n.to_le_bytes());
     }
 
-    fn u32(&mut self, n: u32) {
+    pub(crate) fn u32(&mut self, n: u32) {
         self.bytes(&n.to_le_bytes());
     }
 
     /// `bytes`, filled up with zeros to a multiple of four.
-    fn padded(&mut self, bytes: &[u8]) {
+    pub(crate) fn padded(&mut self, bytes: &[u8]) {
         self.bytes(bytes);
         self.0.resize(self.0.len().next_multiple_of(4), 0);
     }
 
     /// A text, unless it is empty; what the length field cannot count is cut off.
-    fn text_option(&mut self, code: u16, text: &str) {
+    pub(crate) fn text_option(&mut self, code: u16, text: &str) {
         if !text.is_empty() {
             let end = text.floor_char_boundary(usize::from(u16::MAX));
             self.option(code, &text.as_bytes()[..end]);
@@ -268,13 +268,13 @@ impl Block {
     }
 
     /// An option (3.5) of at most 65,535 bytes.
-    fn option(&mut self, code: u16, value: &[u8]) {
+    pub(crate) fn option(&mut self, code: u16, value: &[u8]) {
         self.u16(code);
         self.u16(value.len() as u16);
         self.padded(value);
     }
 
-    fn end_options(&mut self) {
+    pub(crate) fn end_options(&mut self) {
         self.u16(option::END);
         self.u16(0);
     }

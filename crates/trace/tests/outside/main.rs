@@ -1,5 +1,6 @@
 //! Others read what we write: tcpdump prints the same lines, tshark finds nothing wrong.
 
+mod bblog;
 mod packets;
 mod tool;
 

@@ -1,0 +1,386 @@
+//! Blocks of a pcapng file, one after the other, and how to find the next one behind a fault.
+//!
+//! A block is type, length, body, length again (draft-ietf-opsawg-pcapng section 3.1). Where the
+//! two lengths disagree or make no sense, bytes are skipped until a block of a known type begins
+//! whose lengths agree.
+
+use std::io::{self, Read};
+
+use super::{PEN, part};
+
+pub(super) const SECTION_HEADER: u32 = 0x0a0d_0d0a;
+pub(super) const INTERFACE_DESCRIPTION: u32 = 1;
+pub(super) const ENHANCED_PACKET: u32 = 6;
+pub(super) const CUSTOM: u32 = 0x0bad;
+const CUSTOM_NOT_COPIED: u32 = 0x4000_0bad;
+const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
+
+/// Longest block taken, in bytes; a longer one is skipped. Blocks of a log have up to about 1,000.
+pub const MAX_BLOCK: usize = 256 * 1_024;
+/// Type, length, length again.
+const FRAME: usize = 12;
+const SMALLEST_READ: usize = 4 * 1_024;
+const LARGEST_READ: usize = 64 * 1_024;
+
+/// Byte order of a section.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Order {
+    Little,
+    Big,
+}
+
+impl Order {
+    pub(super) fn u16(self, bytes: &[u8], at: usize) -> u16 {
+        match self {
+            Self::Little => u16::from_le_bytes(part(bytes, at)),
+            Self::Big => u16::from_be_bytes(part(bytes, at)),
+        }
+    }
+
+    pub(super) fn u32(self, bytes: &[u8], at: usize) -> u32 {
+        match self {
+            Self::Little => u32::from_le_bytes(part(bytes, at)),
+            Self::Big => u32::from_be_bytes(part(bytes, at)),
+        }
+    }
+}
+
+/// What lies at a place of the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Found {
+    /// A whole block; [`Blocks::body`] is its body.
+    Block { offset: u64, kind: u32 },
+    /// Bytes that are no block.
+    Skipped { offset: u64, bytes: u64, fault: Fault },
+}
+
+/// What was wrong with a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// Neither order of bytes makes the magic of a section header.
+    ByteOrder {
+        /// The magic as found, read little-endian.
+        magic: u32,
+    },
+    /// A length that is no multiple of four, or too short for a block.
+    Length {
+        /// As found.
+        claimed: u32,
+    },
+    /// More than [`MAX_BLOCK`] bytes.
+    TooLong {
+        /// As found.
+        claimed: u32,
+    },
+    /// The length behind the block is another than the one before it.
+    Lengths {
+        /// The one before.
+        head: u32,
+        /// The one behind.
+        tail: u32,
+    },
+    /// The lengths agree, but there is no block behind it, and it is none of a log.
+    NotFollowed {
+        /// As found.
+        claimed: u32,
+    },
+    /// The file ends within the block.
+    End {
+        /// Bytes it should have.
+        claimed: u32,
+    },
+}
+
+/// Walks the blocks of a file. Keeps [`MAX_BLOCK`] bytes and one read at most.
+#[derive(Debug)]
+pub(super) struct Blocks<R> {
+    input: R,
+    buffer: Vec<u8>,
+    /// Where in `buffer` the unread bytes begin.
+    start: usize,
+    /// Place in the file of `start`.
+    offset: u64,
+    ended: bool,
+    order: Order,
+    /// Length of the block last found, from `start` on.
+    current: usize,
+}
+
+impl<R: Read> Blocks<R> {
+    pub(super) fn new(input: R) -> Self {
+        Self {
+            input,
+            buffer: Vec::new(),
+            start: 0,
+            offset: 0,
+            ended: false,
+            // Until a section header tells: that of every machine such files come from.
+            order: Order::Little,
+            current: 0,
+        }
+    }
+
+    /// Byte order of the present section.
+    pub(super) const fn order(&self) -> Order {
+        self.order
+    }
+
+    /// Body of the block last found: all but its type and its lengths.
+    pub(super) fn body(&self) -> &[u8] {
+        match self.current {
+            0 => &[],
+            len => &self.buffer[self.start + 8..self.start + len - 4],
+        }
+    }
+
+    /// The next block or fault; `None` at the end of the file.
+    pub(super) fn next(&mut self) -> io::Result<Option<Found>> {
+        self.consume(self.current);
+        self.current = 0;
+        if self.fill(FRAME)? == 0 {
+            return Ok(None);
+        }
+        let fault = match self.look()? {
+            Ok(len) => {
+                let kind = self.at(0);
+                self.current = len;
+                return Ok(Some(Found::Block { offset: self.offset, kind }));
+            }
+            Err(fault) => fault,
+        };
+        let offset = self.offset;
+        let order = self.order;
+        loop {
+            self.consume(1);
+            if self.fill(FRAME)? < FRAME {
+                let rest = self.unread();
+                self.consume(rest);
+                break;
+            }
+            self.order = order;
+            if self.is_known_type() && self.look()?.is_ok() {
+                break;
+            }
+        }
+        Ok(Some(Found::Skipped { offset, bytes: self.offset - offset, fault }))
+    }
+
+    /// Length of the block that begins here; sets the order of a section header.
+    fn look(&mut self) -> io::Result<Result<usize, Fault>> {
+        if self.fill(FRAME)? < FRAME {
+            let claimed = if self.unread() >= 8 { self.at(4) } else { 0 };
+            return Ok(Err(Fault::End { claimed }));
+        }
+        if self.at(0) == SECTION_HEADER {
+            self.order = match Order::Little.u32(&self.buffer, self.start + 8) {
+                BYTE_ORDER_MAGIC => Order::Little,
+                magic if magic.swap_bytes() == BYTE_ORDER_MAGIC => Order::Big,
+                magic => return Ok(Err(Fault::ByteOrder { magic })),
+            };
+        }
+        let claimed = self.at(4);
+        let len = claimed as usize;
+        if len < FRAME || !len.is_multiple_of(4) {
+            return Ok(Err(Fault::Length { claimed }));
+        }
+        if len > MAX_BLOCK {
+            return Ok(Err(Fault::TooLong { claimed }));
+        }
+        if self.fill(len)? < len {
+            return Ok(Err(Fault::End { claimed }));
+        }
+        let tail = self.at(len - 4);
+        if tail != claimed {
+            return Ok(Err(Fault::Lengths { head: claimed, tail }));
+        }
+        if !self.is_followed(len)? && !self.is_sound(len) {
+            return Ok(Err(Fault::NotFollowed { claimed }));
+        }
+        Ok(Ok(len))
+    }
+
+    /// Is there a block behind these bytes, or the end of the file? Two numbers of a damaged block
+    /// may agree by chance; then there is none.
+    fn is_followed(&mut self, len: usize) -> io::Result<bool> {
+        let more = self.fill(len + 8)? - len;
+        if more < 8 {
+            return Ok(more == 0);
+        }
+        let claimed = self.at(len + 4) as usize;
+        let fits = (FRAME..=MAX_BLOCK).contains(&claimed) && claimed.is_multiple_of(4);
+        // The next section may be in the other order.
+        Ok(fits || self.at(len) == SECTION_HEADER)
+    }
+
+    /// Is it by its own content likely to be a block of a log?
+    fn is_sound(&self, len: usize) -> bool {
+        match self.at(0) {
+            SECTION_HEADER => true,
+            INTERFACE_DESCRIPTION => len >= 20,
+            // The captured bytes lie within it.
+            ENHANCED_PACKET => len >= 32 && self.at(20) as usize <= len - 32,
+            CUSTOM => len >= 20 && self.at(8) == PEN,
+            _ => false,
+        }
+    }
+
+    /// Is the type of what begins here one that pcapng has, so that a block is likely?
+    fn is_known_type(&self) -> bool {
+        matches!(self.at(0), 1..=0xa | SECTION_HEADER | CUSTOM | CUSTOM_NOT_COPIED)
+    }
+
+    fn at(&self, at: usize) -> u32 {
+        self.order.u32(&self.buffer, self.start + at)
+    }
+
+    fn unread(&self) -> usize {
+        self.buffer.len() - self.start
+    }
+
+    fn consume(&mut self, bytes: usize) {
+        self.start += bytes;
+        self.offset += bytes as u64;
+    }
+
+    /// Reads until `wanted` bytes lie ready or the file ends; gives how many do. The buffer grows
+    /// with what the file has, not with what it claims.
+    fn fill(&mut self, wanted: usize) -> io::Result<usize> {
+        while self.unread() < wanted && !self.ended {
+            if self.start >= LARGEST_READ || self.start == self.buffer.len() {
+                self.buffer.drain(..self.start);
+                self.start = 0;
+            }
+            let kept = self.buffer.len();
+            self.buffer.resize(kept + kept.clamp(SMALLEST_READ, LARGEST_READ), 0);
+            let read = loop {
+                match self.input.read(&mut self.buffer[kept..]) {
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                    other => break other,
+                }
+            };
+            self.buffer.truncate(kept + *read.as_ref().unwrap_or(&0));
+            self.ended = read? == 0;
+        }
+        Ok(self.unread().min(wanted))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn walk(file: &[u8]) -> Vec<Found> {
+        let mut blocks = Blocks::new(file);
+        let mut found = Vec::new();
+        while let Some(next) = blocks.next().unwrap() {
+            found.push(next);
+        }
+        found
+    }
+
+    fn block(kind: u32, body: &[u8]) -> Vec<u8> {
+        let len = (body.len() as u32 + 12).to_le_bytes();
+        [&kind.to_le_bytes()[..], &len, body, &len].concat()
+    }
+
+    fn header() -> Vec<u8> {
+        let body = [&BYTE_ORDER_MAGIC.to_le_bytes()[..], &[1, 0, 0, 0], &[0xff; 8]].concat();
+        block(SECTION_HEADER, &body)
+    }
+
+    #[test]
+    fn whole_blocks_follow_one_another() {
+        let file = [header(), block(99, &[1, 2, 3, 4]), block(CUSTOM, &[])].concat();
+        let mut blocks = Blocks::new(&file[..]);
+        assert_eq!(blocks.body(), []);
+        let kinds: Vec<_> = walk(&file);
+        assert_eq!(
+            kinds,
+            [
+                Found::Block { offset: 0, kind: SECTION_HEADER },
+                Found::Block { offset: 28, kind: 99 },
+                Found::Block { offset: 44, kind: CUSTOM },
+            ]
+        );
+        blocks.next().unwrap();
+        blocks.next().unwrap();
+        assert_eq!(blocks.body(), [1, 2, 3, 4]);
+    }
+
+    #[test]
+    fn a_broken_block_is_skipped_up_to_the_next() {
+        // 16 bytes; its second length says 20.
+        let mut broken = block(CUSTOM, &[0; 4]);
+        broken[12] = 20;
+        let file = [header(), broken, block(CUSTOM, &[7; 4])].concat();
+        let fault = Fault::Lengths { head: 16, tail: 20 };
+        assert_eq!(
+            walk(&file)[1..],
+            [
+                Found::Skipped { offset: 28, bytes: 16, fault },
+                Found::Block { offset: 44, kind: CUSTOM },
+            ]
+        );
+    }
+
+    #[test]
+    fn missing_bytes_do_not_matter_behind_them() {
+        let whole = [header(), block(CUSTOM, &[3; 40]), block(CUSTOM, &[7; 4])].concat();
+        // Seven bytes of the second block are gone: nothing stands at a multiple of four.
+        let file = [&whole[..40], &whole[47..]].concat();
+        let found = walk(&file);
+        assert_eq!(found.len(), 3);
+        // 28 and 52 - 7 bytes of the broken block.
+        assert_eq!(found[2], Found::Block { offset: 28 + 45, kind: CUSTOM });
+    }
+
+    #[test]
+    fn a_section_in_the_other_order_is_read_in_it() {
+        let big = |kind: u32, body: &[u8]| {
+            let len = (body.len() as u32 + 12).to_be_bytes();
+            [&kind.to_be_bytes()[..], &len, body, &len].concat()
+        };
+        let body = [&BYTE_ORDER_MAGIC.to_be_bytes()[..], &[0, 1, 0, 0], &[0xff; 8]].concat();
+        let file = [header(), big(SECTION_HEADER, &body), big(CUSTOM, &[]), header()].concat();
+        let kinds = walk(&file);
+        assert_eq!(kinds.len(), 4);
+        assert_eq!(kinds[2], Found::Block { offset: 56, kind: CUSTOM });
+    }
+
+    #[test]
+    fn a_claimed_length_costs_no_memory() {
+        let mut file = header();
+        for claimed in [MAX_BLOCK as u32 + 4, u32::MAX - 3] {
+            file.extend_from_slice(&CUSTOM.to_le_bytes());
+            file.extend_from_slice(&claimed.to_le_bytes());
+            file.extend_from_slice(&[0; 100]);
+        }
+        let mut blocks = Blocks::new(&file[..]);
+        while blocks.next().unwrap().is_some() {}
+        assert!(blocks.buffer.capacity() <= 2 * SMALLEST_READ, "{}", blocks.buffer.capacity());
+        let fault = Fault::TooLong { claimed: MAX_BLOCK as u32 + 4 };
+        assert_eq!(walk(&file)[1], Found::Skipped { offset: 28, bytes: 216, fault });
+    }
+
+    #[test]
+    fn the_buffer_is_bounded_however_long_the_file() {
+        // Every candidate claims all that may be kept, so the buffer is filled as far as it goes.
+        let mut file = header();
+        for _ in 0..200_000 {
+            file.extend_from_slice(&CUSTOM.to_le_bytes());
+            file.extend_from_slice(&(MAX_BLOCK as u32).to_le_bytes());
+        }
+        let mut blocks = Blocks::new(&file[..]);
+        while blocks.next().unwrap().is_some() {
+            assert!(blocks.buffer.len() <= MAX_BLOCK + 2 * LARGEST_READ);
+        }
+    }
+
+    #[test]
+    fn the_end_within_a_block_is_told() {
+        let mut file = [header(), block(CUSTOM, &[0; 40])].concat();
+        file.truncate(50);
+        let fault = Fault::End { claimed: 52 };
+        assert_eq!(walk(&file)[1..], [Found::Skipped { offset: 28, bytes: 22, fault }]);
+    }
+}

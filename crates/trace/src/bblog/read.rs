@@ -1,0 +1,401 @@
+//! Reads a log, record by record, and goes on behind every fault.
+
+use std::collections::VecDeque;
+use std::io::{self, Read};
+
+use packet::Segment;
+use packet::wire::{Endpoints, Link, parse};
+use units::Duration;
+
+use super::blocks::{
+    Blocks, CUSTOM, ENHANCED_PACKET, Found, INTERFACE_DESCRIPTION, Order, SECTION_HEADER,
+};
+use super::connection::text;
+use super::hz::Clocks;
+use super::loss::{Loss, Problem, ProblemKind};
+use super::options::Options;
+use super::{Connection, Event, Hz, Info, PEN, Section, VERSION, kind, part};
+use crate::pcapng::{Way, option};
+
+/// Interfaces of a section that are remembered; tcplog_dumper writes one.
+const MOST_INTERFACES: usize = 64;
+
+/// One thing that a log tells.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Item {
+    /// A part begins.
+    Section(Section),
+    /// A record.
+    Record(Record),
+    /// Something is wrong; reading goes on.
+    Problem(Problem),
+}
+
+/// The state of a connection at an event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Record {
+    /// Byte offset of its block in the file.
+    pub offset: u64,
+    /// When it happened, since 1970; `None` if the log does not tell.
+    pub at: Option<Duration>,
+    /// The record itself.
+    pub info: Info,
+    /// The packet, where the event is one of a packet.
+    pub packet: Option<Packet>,
+}
+
+/// A packet of a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Packet {
+    /// Did it come in or go out?
+    pub way: Way,
+    /// Addresses and ports.
+    pub between: Endpoints,
+    /// Its headers.
+    pub segment: Segment,
+}
+
+/// Reads a log; memory is bounded whatever the file is.
+#[derive(Debug)]
+pub struct Reader<R> {
+    blocks: Blocks<R>,
+    body: Vec<u8>,
+    ready: VecDeque<Item>,
+    in_section: bool,
+    /// The connection of the present section, or of the last one that told.
+    connection: Option<Connection>,
+    /// Does the present section tell its connection?
+    boot_known: bool,
+    interfaces: Vec<Interface>,
+    /// Number of the last record of this connection.
+    serial: Option<u32>,
+    /// Records declared as lost since.
+    declared: u64,
+    clocks: Clocks,
+    loss: Loss,
+}
+
+/// What is needed of an interface.
+#[derive(Debug, Clone, Copy)]
+struct Interface {
+    link: Option<Link>,
+    /// Nanoseconds of a unit of its stamps; `None` if they are odd.
+    unit_nanos: Option<u64>,
+}
+
+impl<R: Read> Reader<R> {
+    /// Reads from `input`, which need not be buffered.
+    pub fn new(input: R) -> Self {
+        Self {
+            blocks: Blocks::new(input),
+            body: Vec::new(),
+            ready: VecDeque::new(),
+            in_section: false,
+            connection: None,
+            boot_known: false,
+            interfaces: Vec::new(),
+            serial: None,
+            declared: 0,
+            clocks: Clocks::default(),
+            loss: Loss::default(),
+        }
+    }
+
+    /// What is there and what is missing, so far.
+    pub const fn loss(&self) -> &Loss {
+        &self.loss
+    }
+
+    /// `kern.hz`, as far as the records so far tell.
+    pub fn hz(&self) -> Option<Hz> {
+        self.clocks.hz()
+    }
+
+    fn problem(&mut self, offset: u64, kind: ProblemKind) {
+        self.loss.problems += 1;
+        self.ready.push_back(Item::Problem(Problem { offset, kind }));
+    }
+
+    fn block(&mut self, offset: u64, kind: u32) {
+        // A copy, since the body lives in the walker's buffer.
+        let mut body = core::mem::take(&mut self.body);
+        body.clear();
+        body.extend_from_slice(self.blocks.body());
+        self.decode(offset, kind, &body);
+        self.body = body;
+    }
+
+    fn decode(&mut self, offset: u64, kind: u32, body: &[u8]) {
+        let order = self.blocks.order();
+        if !self.in_section && kind != SECTION_HEADER {
+            self.in_section = true;
+            self.problem(offset, ProblemKind::NoSection);
+        }
+        // 16 bytes of magic, version and length; 8 of link type and length; 20 of a packet's
+        // place; 8 of number and type.
+        let least = match kind {
+            SECTION_HEADER => 16,
+            INTERFACE_DESCRIPTION | CUSTOM => 8,
+            ENHANCED_PACKET => 20,
+            _ => {
+                self.loss.foreign_blocks += 1;
+                return;
+            }
+        };
+        if body.len() < least {
+            return self.problem(offset, ProblemKind::Short { bytes: body.len() });
+        }
+        match kind {
+            SECTION_HEADER => self.section(offset, &body[16..], order),
+            INTERFACE_DESCRIPTION => self.interface(body, order),
+            ENHANCED_PACKET => self.packet(offset, body, order),
+            _ => self.custom(offset, body, order),
+        }
+    }
+
+    fn section(&mut self, offset: u64, options: &[u8], order: Order) {
+        let mut section = Section::default();
+        let mut dump_info = None;
+        let mut wrong = None;
+        for found in Options::new(options, order) {
+            let Ok(found) = found else {
+                wrong = wrong.or(Some(ProblemKind::Option));
+                break;
+            };
+            let expect = |value: &[u8], expected| {
+                let found = value.len();
+                (found != expected).then_some(ProblemKind::Length { found, expected })
+            };
+            let Some((kind, value)) = found.netflix() else {
+                match found.code {
+                    option::COMMENT => section.comment = text(found.value),
+                    option::APPLICATION => section.application = text(found.value),
+                    _ => {}
+                }
+                continue;
+            };
+            let fault = match kind {
+                kind::VERSION => expect(value, 4),
+                kind::DUMP_TIME => expect(value, 8),
+                kind::DUMP_INFO => expect(value, Connection::LEN),
+                kind::STACK_NAME if value.is_empty() => expect(value, 1),
+                _ => None,
+            };
+            match (fault, kind) {
+                (Some(fault), _) => wrong = wrong.or(Some(fault)),
+                (None, kind::VERSION) => {
+                    section.version = Some(u32::from_le_bytes(part(value, 0)));
+                }
+                (None, kind::DUMP_TIME) => {
+                    let seconds = i64::from_le_bytes(part(value, 0));
+                    section.dumped = u64::try_from(seconds)
+                        .ok()
+                        .and_then(|seconds| seconds.checked_mul(1_000_000_000))
+                        .map(Duration::from_nanos);
+                }
+                (None, kind::DUMP_INFO) => {
+                    dump_info = Some(Connection::decode(&part(value, 0)));
+                }
+                // 256 numbers are all there can be.
+                (None, kind::STACK_NAME) if section.stack_name(value[0]).is_none() => {
+                    section.stacks.push((value[0], text(&value[1..])));
+                }
+                _ => {}
+            }
+        }
+        section.connection = dump_info.clone().flatten();
+        self.begin(&section);
+        let version = section.version.filter(|version| *version != VERSION);
+        self.ready.push_back(Item::Section(section));
+        if let Some(wrong) = wrong {
+            self.problem(offset, wrong);
+        }
+        if let Some(found) = version {
+            self.problem(offset, ProblemKind::Version { found });
+        }
+        match dump_info {
+            None => self.problem(offset, ProblemKind::NoConnection),
+            Some(None) => self.problem(offset, ProblemKind::Family),
+            Some(Some(_)) => {}
+        }
+    }
+
+    fn begin(&mut self, section: &Section) {
+        self.in_section = true;
+        self.interfaces.clear();
+        self.boot_known = section.connection.is_some();
+        let Some(connection) = &section.connection else { return };
+        if self.connection.as_ref().is_some_and(|last| !last.same_as(connection)) {
+            self.serial = None;
+            self.declared = 0;
+        }
+        self.connection = Some(connection.clone());
+    }
+
+    fn interface(&mut self, body: &[u8], order: Order) {
+        if self.interfaces.len() == MOST_INTERFACES {
+            return;
+        }
+        let mut unit_nanos = Some(1_000);
+        for found in Options::new(&body[8..], order).flatten() {
+            if let (option::IF_TSRESOL, [power]) = (found.code, found.value) {
+                unit_nanos = 9_u32.checked_sub(u32::from(*power)).map(|zeros| 10_u64.pow(zeros));
+            }
+        }
+        let link = Link::from_linktype(order.u16(body, 0));
+        self.interfaces.push(Interface { link, unit_nanos });
+    }
+
+    fn packet(&mut self, offset: u64, body: &[u8], order: Order) {
+        let captured = order.u32(body, 12) as usize;
+        let Some(data) = body[20..].get(..captured) else {
+            return self.problem(offset, ProblemKind::Short { bytes: body.len() });
+        };
+        let options = body[20..].get(captured.next_multiple_of(4)..).unwrap_or_default();
+        let (info, way) = match self.record(offset, options, order) {
+            (Some(info), way) => (info, way),
+            (None, _) => {
+                self.loss.foreign_blocks += 1;
+                return;
+            }
+        };
+        let number = order.u32(body, 0) as usize;
+        let interface = self
+            .interfaces
+            .get(number)
+            .copied()
+            .unwrap_or(Interface { link: Some(Link::Loopback), unit_nanos: Some(1_000) });
+        let way = way.unwrap_or(match info.event() {
+            Event::IN => Way::In,
+            _ => Way::Out,
+        });
+        let packet = match parse(data, interface.link.unwrap_or(Link::Loopback)) {
+            Ok(parsed) => Some(Packet { way, between: parsed.between, segment: parsed.segment }),
+            Err(error) => {
+                self.problem(offset, ProblemKind::Packet(error));
+                None
+            }
+        };
+        let stamp = u64::from(order.u32(body, 4)) << 32 | u64::from(order.u32(body, 8));
+        let stamped = interface.unit_nanos.and_then(|unit| stamp.checked_mul(unit));
+        let at = self.time(&info).or(stamped.map(Duration::from_nanos));
+        self.tell(Record { offset, at, info, packet });
+    }
+
+    fn custom(&mut self, offset: u64, body: &[u8], order: Order) {
+        if order.u32(body, 0) != PEN {
+            self.loss.foreign_blocks += 1;
+            return;
+        }
+        let rest = &body[8..];
+        match Order::Little.u32(body, 4) {
+            // Options of these blocks are little-endian in any section.
+            kind::EVENT_BLOCK => match self.record(offset, rest, Order::Little) {
+                (Some(info), _) => {
+                    let at = self.time(&info);
+                    self.tell(Record { offset, at, info, packet: None });
+                }
+                (None, _) => self.problem(offset, ProblemKind::NoRecord),
+            },
+            kind::SKIPPED_BLOCK if rest.len() < 4 => {
+                self.problem(offset, ProblemKind::Short { bytes: body.len() });
+            }
+            kind::SKIPPED_BLOCK => {
+                let lost = u64::from(Order::Little.u32(rest, 0));
+                self.declared += lost;
+                self.loss.declared += lost;
+            }
+            _ => self.loss.foreign_blocks += 1,
+        }
+    }
+
+    /// The record among the options of a block, and the way of its packet.
+    fn record(&mut self, offset: u64, options: &[u8], order: Order) -> (Option<Info>, Option<Way>) {
+        let (mut info, mut way, mut wrong) = (None, None, None);
+        for found in Options::new(options, order) {
+            let Ok(found) = found else {
+                wrong = wrong.or(Some(ProblemKind::Option));
+                break;
+            };
+            match found.netflix() {
+                Some((kind::TCP_INFO, value)) => match value.first_chunk() {
+                    Some(bytes) if value.len() == Info::LEN => info = Some(Info::decode(bytes)),
+                    _ => {
+                        let (found, expected) = (value.len(), Info::LEN);
+                        wrong = wrong.or(Some(ProblemKind::Length { found, expected }));
+                    }
+                },
+                None if found.code == option::EPB_FLAGS && found.value.len() == 4 => {
+                    way = match order.u32(found.value, 0) & 3 {
+                        1 => Some(Way::In),
+                        2 => Some(Way::Out),
+                        _ => None,
+                    };
+                }
+                _ => {}
+            }
+        }
+        if let Some(wrong) = wrong {
+            self.problem(offset, wrong);
+        }
+        (info, way)
+    }
+
+    /// When a record happened, since 1970.
+    fn time(&self, info: &Info) -> Option<Duration> {
+        let boot = self.connection.as_ref().filter(|_| self.boot_known)?.boot_micros;
+        let micros = u64::try_from(info.uptime_micros()?.checked_add(boot)?).ok()?;
+        micros.checked_mul(1_000).map(Duration::from_nanos)
+    }
+
+    /// Counts a record and what is missing before it.
+    fn tell(&mut self, record: Record) {
+        let (offset, to) = (record.offset, record.info.serial);
+        let declared = core::mem::take(&mut self.declared);
+        match self.serial.map(|from| (from, to.wrapping_sub(from))) {
+            None if to > 0 => {
+                self.loss.missing += u64::from(to);
+                self.problem(offset, ProblemKind::Late { serial: to });
+            }
+            None => {}
+            Some((_, 1)) if declared == 0 => {}
+            Some((_, 1)) => {
+                self.loss.missing += declared;
+                self.problem(offset, ProblemKind::Declared { records: declared });
+            }
+            Some((from, step)) if step == 0 || step > u32::MAX / 2 => {
+                self.problem(offset, ProblemKind::Back { from, to });
+            }
+            Some((from, step)) => {
+                self.loss.missing += u64::from(step - 1).max(declared);
+                self.problem(offset, ProblemKind::Gap { from, to, declared });
+            }
+        }
+        self.serial = Some(to);
+        self.clocks.see(&record.info);
+        self.loss.records += 1;
+        self.loss.unknown_events += u64::from(record.info.event().name().is_none());
+        self.ready.push_back(Item::Record(record));
+    }
+}
+
+impl<R: Read> Iterator for Reader<R> {
+    type Item = io::Result<Item>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some(item) = self.ready.pop_front() {
+                return Some(Ok(item));
+            }
+            match self.blocks.next() {
+                Err(error) => return Some(Err(error)),
+                Ok(None) => return None,
+                Ok(Some(Found::Block { offset, kind })) => self.block(offset, kind),
+                Ok(Some(Found::Skipped { offset, bytes, fault })) => {
+                    self.loss.skipped_bytes += bytes;
+                    self.problem(offset, ProblemKind::Skipped { bytes, fault });
+                }
+            }
+        }
+    }
+}
