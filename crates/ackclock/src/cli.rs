@@ -32,6 +32,8 @@ pub(crate) enum Command {
     Scenario(ScenarioCommand),
     /// Print published figures beside what Ackclock measures
     Reproduce(ReproduceArgs),
+    /// Read a log of FreeBSD's stack, whole or damaged: Black Box Log or siftr
+    Read(ReadArgs),
 }
 
 const RUN_EXAMPLES: &str = "\
@@ -43,6 +45,8 @@ Examples:
   ackclock run transfer.toml --tcpdump sink
   ackclock run transfer.toml --pcap transfer.pcapng && tshark -r transfer.pcapng
   ackclock run transfer.toml --csv cwnd.csv --svg cwnd.svg
+  ackclock run transfer.toml --bblog sender.pcapng && tshark -r sender.pcapng -Y bblog
+  ackclock run transfer.toml --siftr sender.log --log-flow upload
 
 A run depends on the scenario and its seed alone: the same two give the same bytes anywhere.";
 
@@ -68,6 +72,32 @@ pub(crate) struct RunArgs {
     /// Draw congestion window and flight of every flow over time as a chart
     #[arg(long, value_name = "FILE")]
     pub(crate) svg: Option<PathBuf>,
+    /// Write what the sender's stack would log as FreeBSD's Black Box Log, in pcapng
+    #[arg(long, value_name = "FILE")]
+    pub(crate) bblog: Option<PathBuf>,
+    /// Write what siftr on the sender's host would log
+    #[arg(long, value_name = "FILE")]
+    pub(crate) siftr: Option<PathBuf>,
+    /// Generation of --siftr
+    #[arg(long, value_name = "VERSION", default_value = "1.3", requires = "siftr")]
+    pub(crate) siftr_version: SiftrVersion,
+    /// Flow whose sender is logged by --bblog and --siftr [default: the first]
+    #[arg(long, value_name = "FLOW")]
+    pub(crate) log_flow: Option<String>,
+}
+
+/// Generations of siftr.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum SiftrVersion {
+    /// FreeBSD 8 to 13
+    #[value(name = "1.2")]
+    V1_2,
+    /// FreeBSD 14 on
+    #[value(name = "1.3")]
+    V1_3,
+    /// siftr2
+    #[value(name = "2")]
+    V2,
 }
 
 /// A scenario with changes.
@@ -135,6 +165,30 @@ pub(crate) struct CheckArgs {
     /// Print the mistakes as JSON on standard output
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+const READ_EXAMPLES: &str = "\
+Examples:
+  ackclock read UNKNOWN_5001_10.0.0.2_49152.0.pcapng
+  cat UNKNOWN_5001_10.0.0.2_49152.?.pcapng | ackclock read -
+  ackclock read siftr.log --csv > siftr.csv
+  ackclock read bblog.pcapng --json | jq 'select(.record.snd_cwnd < 14480)'
+
+What is wrong with a log is told with its place: in the text, as JSON, or beside CSV on standard
+error. Exit status: 0 the log is whole; 1 it is damaged or has gaps; 2 it is no log.";
+
+/// Arguments of `read`.
+#[derive(Debug, Args)]
+#[command(after_help = READ_EXAMPLES)]
+pub(crate) struct ReadArgs {
+    /// Log to read; - is standard input
+    pub(crate) file: PathBuf,
+    /// Print one JSON object a line: sections, records, problems, and a summary at the end
+    #[arg(long, conflicts_with = "csv")]
+    pub(crate) json: bool,
+    /// Print records as CSV, every field a column
+    #[arg(long)]
+    pub(crate) csv: bool,
 }
 
 const REPRODUCE_EXAMPLES: &str = "\

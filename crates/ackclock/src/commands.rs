@@ -1,5 +1,6 @@
 //! One file for each command.
 
+mod read;
 mod reproduce;
 mod run;
 mod scenario;
@@ -19,6 +20,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Run(args) => run::run(args),
         Command::Scenario(command) => scenario::run(command),
         Command::Reproduce(args) => reproduce::run(&args),
+        Command::Read(args) => read::run(&args),
     }
 }
 

@@ -2,13 +2,16 @@
 //!
 //! Reading order: [`units_text`] (quantities as people write them), [`scenario`] (scenario files
 //! and their errors), [`run_report`] (the result of a run), [`capture`] (what tcpdump would have
-//! seen of it), [`cases`] (published figures beside ours), [`curves`] and
-//! [`pictures`] (charts).
+//! seen of it), [`kernel_log`] (what FreeBSD's loggers would have written of its sender),
+//! [`cases`] (published figures beside ours), [`curves`] and
+//! [`pictures`] (charts), [`log_view`] (logs of a stack for reading).
 
 pub mod capture;
 pub mod cases;
 pub mod curves;
 pub mod digests;
+pub mod kernel_log;
+pub mod log_view;
 pub mod pictures;
 pub mod run_report;
 pub mod scenario;

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use lab::capture::{self, Capture, TraceLines};
 use lab::curves::Curves;
+use lab::kernel_log::{BlackBox, Side, Siftr};
 use lab::run_report::{RunReport, table};
 use lab::scenario::nearest;
 use packet::Segment;
@@ -13,10 +14,11 @@ use record::{Event, Recorder, SenderState, Who};
 use sim::scenario::{Scenario, TapPlace};
 use sim::{Observer, Outcome, Watch};
 use trace::csv::CsvRecorder;
+use trace::siftr::Generation;
 use units::Instant;
 
 use super::load_scenario;
-use crate::cli::RunArgs;
+use crate::cli::{RunArgs, SiftrVersion};
 use crate::failure::Failure;
 use crate::output::{OutFile, print};
 use crate::progress::Progress;
@@ -39,8 +41,22 @@ pub(super) fn run(args: RunArgs) -> Result<ExitCode, Failure> {
     let pcap = args.pcap.as_deref().map(|path| create(path, &file)).transpose()?;
     let csv = args.csv.as_deref().map(|path| create(path, &file)).transpose()?;
     let svg = args.svg.as_deref().map(|path| create(path, &file)).transpose()?;
-    apart([("--pcap", &pcap), ("--csv", &csv)], ("--svg", args.svg.as_deref()))?;
-    apart([("--pcap", &pcap), ("--svg", &svg)], ("--csv", args.csv.as_deref()))?;
+    let bblog = args.bblog.as_deref().map(|path| create(path, &file)).transpose()?;
+    let siftr = args.siftr.as_deref().map(|path| create(path, &file)).transpose()?;
+    apart(&[
+        ("--pcap", &pcap, args.pcap.as_deref()),
+        ("--csv", &csv, args.csv.as_deref()),
+        ("--svg", &svg, args.svg.as_deref()),
+        ("--bblog", &bblog, args.bblog.as_deref()),
+        ("--siftr", &siftr, args.siftr.as_deref()),
+    ])?;
+    let logged = match (bblog.is_some() || siftr.is_some(), &args.log_flow) {
+        (true, name) => Some(logged(&mut scenario, name.as_deref())?),
+        (false, Some(_)) => {
+            return Err(Failure::new("--log-flow needs --bblog or --siftr"));
+        }
+        (false, None) => None,
+    };
     let capture_taps: Vec<usize> = match loaded.scenario.taps.len() {
         0 if pcap.is_some() => {
             let sender = sender(&scenario);
@@ -52,7 +68,7 @@ pub(super) fn run(args: RunArgs) -> Result<ExitCode, Failure> {
     let scenario = &scenario;
     let comment = format!("{}\nscenario sha256 {}", scenario.title, loaded.sha256);
     let capture = pcap.map(|out| Capture::new(scenario, &capture_taps, &comment, out));
-    let files_wanted = capture.is_some() || csv.is_some();
+    let files_wanted = capture.is_some() || csv.is_some() || logged.is_some();
     let mut taps = Taps {
         lines: trace_tap
             .map(|tap| TraceLines::new(scenario, tap, BufWriter::new(io::stdout().lock()))),
@@ -60,14 +76,29 @@ pub(super) fn run(args: RunArgs) -> Result<ExitCode, Failure> {
         progress: Progress::new(scenario.duration),
         files_wanted,
     };
-    let outcome = if csv.is_some() || svg.is_some() {
+    let outcome = if csv.is_some() || svg.is_some() || logged.is_some() {
         let curves = svg.is_some().then(|| Curves::new(scenario));
-        let mut watch = Watch(Rows { csv: csv.map(CsvRecorder::new), curves }, taps);
+        let mut rows = Rows { csv: csv.map(CsvRecorder::new), curves, bblog: None, siftr: None };
+        if let (Some(side), Some(out)) = (logged, bblog) {
+            let log = BlackBox::new(scenario, side, &comment, out);
+            rows.bblog = Some(log.map_err(|error| failed(args.bblog.as_deref(), &error))?);
+        }
+        if let (Some(side), Some(out)) = (logged, siftr) {
+            let log = Siftr::new(scenario, side, generation(args.siftr_version), out);
+            rows.siftr = Some(log.map_err(|error| failed(args.siftr.as_deref(), &error))?);
+        }
+        let mut watch = Watch(rows, taps);
         let outcome = simulate(scenario, &mut watch)?;
         let Watch(rows, watched) = watch;
         taps = watched;
         if let Some(csv) = rows.csv {
             csv.finish().map_err(|error| failed(args.csv.as_deref(), &error))?.commit()?;
+        }
+        if let Some(log) = rows.bblog {
+            log.finish().map_err(|error| failed(args.bblog.as_deref(), &error))?.commit()?;
+        }
+        if let Some(log) = rows.siftr {
+            log.finish().map_err(|error| failed(args.siftr.as_deref(), &error))?.commit()?;
         }
         if let (Some(curves), Some(mut out)) = (rows.curves, svg) {
             let chart = curves.to_svg(&scenario.title, &subtitle(&file, scenario));
@@ -118,18 +149,41 @@ fn trace_tap(scenario: &mut Scenario, host: Option<&str>) -> Result<usize, Failu
     Ok(capture::tap(scenario, index, TapPlace::Stack))
 }
 
+/// The end of the connection that --bblog and --siftr log.
+fn logged(scenario: &mut Scenario, flow: Option<&str>) -> Result<Side, Failure> {
+    let names = || scenario.flows.iter().map(|flow| flow.name.as_str());
+    let index = match flow {
+        None => 0,
+        Some(flow) => names().position(|name| name == flow).ok_or_else(|| {
+            let failure = Failure::new(format!("--log-flow: there is no flow {flow:?}"));
+            let all = names().collect::<Vec<_>>().join(", ");
+            failure.hint(match nearest(flow, names()) {
+                Some(near) => format!("did you mean {near:?}?"),
+                None => format!("flows are {all}"),
+            })
+        })?,
+    };
+    Side::sender(scenario, index).ok_or_else(|| Failure::new("the scenario has no flow to log"))
+}
+
+const fn generation(version: SiftrVersion) -> Generation {
+    match version {
+        SiftrVersion::V1_2 => Generation::V1_2,
+        SiftrVersion::V1_3 => Generation::V1_3,
+        SiftrVersion::V2 => Generation::V2,
+    }
+}
+
 /// Refuses one file for two outputs.
-fn apart(
-    others: [(&str, &Option<OutFile>); 2],
-    (option, path): (&str, Option<&Path>),
-) -> Result<(), Failure> {
-    let Some(path) = path else { return Ok(()) };
-    for (other, file) in others {
-        if file.as_ref().is_some_and(|file| file.is(path)) {
-            return Err(Failure::new(format!(
-                "{other} and {option} both write {}",
-                path.display()
-            )));
+fn apart(outputs: &[(&str, &Option<OutFile>, Option<&Path>)]) -> Result<(), Failure> {
+    for (index, (option, _, path)) in outputs.iter().enumerate() {
+        let Some(path) = path else { continue };
+        let same = |(_, file, _): &&(&str, &Option<OutFile>, Option<&Path>)| {
+            file.as_ref().is_some_and(|file| file.is(path))
+        };
+        if let Some((other, ..)) = outputs[..index].iter().find(same) {
+            let path = path.display();
+            return Err(Failure::new(format!("{other} and {option} both write {path}")));
         }
     }
     Ok(())
@@ -187,10 +241,12 @@ impl Observer for Taps<'_> {
     }
 }
 
-/// What is told of every event: rows, curves, or both.
+/// What is told of every event: rows, curves and the kernel's logs, as asked for.
 struct Rows {
     csv: Option<CsvRecorder<OutFile>>,
     curves: Option<Curves>,
+    bblog: Option<BlackBox<OutFile>>,
+    siftr: Option<Siftr<OutFile>>,
 }
 
 impl Recorder for Rows {
@@ -203,7 +259,22 @@ impl Recorder for Rows {
         if let Some(curves) = &mut self.curves {
             curves.record(at, who, event, state);
         }
+        if let Some(log) = &mut self.bblog {
+            log.record(at, who, event, state);
+        }
+        if let Some(log) = &mut self.siftr {
+            log.record(at, who, event, state);
+        }
     }
 }
 
-impl Observer for Rows {}
+impl Observer for Rows {
+    fn tap(&mut self, at: Instant, tap: usize, outbound: bool, segment: &Segment) {
+        if let Some(log) = &mut self.bblog {
+            log.tap(at, tap, outbound, segment);
+        }
+        if let Some(log) = &mut self.siftr {
+            log.tap(at, tap, outbound, segment);
+        }
+    }
+}

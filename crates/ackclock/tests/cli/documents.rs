@@ -46,6 +46,11 @@ fn scenario_files() {
 }
 
 #[test]
+fn logs_of_the_stack() {
+    check("docs/formats.md");
+}
+
+#[test]
 fn the_example_is_the_sample_file() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let document = std::fs::read_to_string(root.join("docs/scenario.md")).unwrap();

@@ -196,6 +196,7 @@ fn every_help_has_examples() {
         &["scenario", "keys"],
         &["scenario", "schema"],
         &["reproduce"],
+        &["read"],
     ] {
         let out = place.run(&[command, &["--help"]].concat()).ok();
         assert!(out.contains("Examples:\n  ackclock"), "{command:?}");

@@ -55,3 +55,35 @@ fn tshark_finds_nothing_wrong_with_the_published_trace() {
     let lengths = lines(&place, "tshark", &[&read[..], &fields].concat()).unwrap();
     assert_eq!(lengths[..5], ["14480", "17376", "20272", "21500", "1448"]);
 }
+
+#[test]
+fn tshark_dissects_every_record_of_a_run() {
+    let place = Place::new("tshark_dissects_every_record_of_a_run");
+    let scenario = format!("{SCENARIOS}/example.toml");
+    place.run(&["run", &scenario, "--bblog", "log.pcapng"]).ok();
+    let whole = place.run(&["read", "log.pcapng", "--json"]).ok();
+    let is_record = |line: &&str| line.starts_with("{\"record\":");
+    let (packets, events): (Vec<&str>, Vec<&str>) =
+        whole.lines().filter(is_record).partition(|line| line.contains("\"packet\":{"));
+    let read = ["-r", "log.pcapng"];
+    let wrong = ["-Y", "_ws.malformed || _ws.expert.severity == error"];
+    let Some(found) = lines(&place, "tshark", &[&read[..], &wrong].concat()) else { return };
+    assert!(found.is_empty(), "{found:#?}");
+    let frames = lines(&place, "tshark", &[&read[..], &["-Y", "tcp"]].concat()).unwrap();
+    assert_eq!(frames.len(), packets.len());
+    // Bare events are dissected field by field: the same numbers as our own reader has.
+    let fields = ["-Y", "bblog", "-T", "fields", "-e", "bblog.serial_nr", "-e", "bblog.snd_cwnd"];
+    let theirs = lines(&place, "tshark", &[&read[..], &fields].concat()).unwrap();
+    let ours: Vec<String> = events
+        .iter()
+        .map(|line| {
+            let json: serde_json::Value = serde_json::from_str(line).unwrap();
+            let record = &json["record"];
+            format!("{}\t{}", record["serial"], record["snd_cwnd"])
+        })
+        .collect();
+    assert!(ours.len() > 100);
+    assert_eq!(theirs, ours);
+    let verbose = lines(&place, "tshark", &[&read[..], &["-V", "-Y", "bblog"]].concat()).unwrap();
+    assert!(!verbose.iter().any(|line| line.contains("Malformed")));
+}

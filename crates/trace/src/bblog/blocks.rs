@@ -214,12 +214,14 @@ impl<R: Read> Blocks<R> {
 
     /// Is it by its own content likely to be a block of a log?
     fn is_sound(&self, len: usize) -> bool {
+        // The options end with zeros.
+        let ended = self.at(len - 8) == 0;
         match self.at(0) {
             SECTION_HEADER => true,
             INTERFACE_DESCRIPTION => len >= 20,
             // The captured bytes lie within it.
-            ENHANCED_PACKET => len >= 32 && self.at(20) as usize <= len - 32,
-            CUSTOM => len >= 20 && self.at(8) == PEN,
+            ENHANCED_PACKET => ended && len >= 32 && self.at(20) as usize <= len - 32,
+            CUSTOM => ended && len >= 20 && self.at(8) == PEN,
             _ => false,
         }
     }

@@ -66,6 +66,8 @@ pub struct Reader<R> {
     connection: Option<Connection>,
     /// Does the present section tell its connection?
     boot_known: bool,
+    /// Place of the present section, as long as it has not been said that it does not.
+    untold: Option<u64>,
     interfaces: Vec<Interface>,
     /// Number of the last record of this connection.
     serial: Option<u32>,
@@ -93,6 +95,7 @@ impl<R: Read> Reader<R> {
             in_section: false,
             connection: None,
             boot_known: false,
+            untold: None,
             interfaces: Vec::new(),
             serial: None,
             declared: 0,
@@ -214,7 +217,8 @@ impl<R: Read> Reader<R> {
             self.problem(offset, ProblemKind::Version { found });
         }
         match dump_info {
-            None => self.problem(offset, ProblemKind::NoConnection),
+            // No fault of a section without records: it may be another program's.
+            None => self.untold = Some(offset),
             Some(None) => self.problem(offset, ProblemKind::Family),
             Some(Some(_)) => {}
         }
@@ -222,6 +226,7 @@ impl<R: Read> Reader<R> {
 
     fn begin(&mut self, section: &Section) {
         self.in_section = true;
+        self.untold = None;
         self.interfaces.clear();
         self.boot_known = section.connection.is_some();
         let Some(connection) = &section.connection else { return };
@@ -351,6 +356,9 @@ impl<R: Read> Reader<R> {
     /// Counts a record and what is missing before it.
     fn tell(&mut self, record: Record) {
         let (offset, to) = (record.offset, record.info.serial);
+        if let Some(section) = self.untold.take() {
+            self.problem(section, ProblemKind::NoConnection);
+        }
         let declared = core::mem::take(&mut self.declared);
         match self.serial.map(|from| (from, to.wrapping_sub(from))) {
             None if to > 0 => {

@@ -1,0 +1,157 @@
+//! Logs of the sender's stack, written by runs and read back, whole or damaged.
+
+use std::process::Stdio;
+
+use serde_json::Value;
+
+use crate::place::{Place, SMALL};
+
+/// A place with the small scenario and its two logs.
+fn logged(test: &str, arguments: &[&str]) -> Place {
+    let place = Place::new(test);
+    place.write("small.toml", SMALL);
+    let run = ["run", "small.toml", "--bblog", "small.pcapng", "--siftr", "small.log"];
+    place.run(&[&run[..], arguments].concat()).ok();
+    place
+}
+
+fn json_lines(text: &str) -> Vec<Value> {
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn a_short_log_as_text() {
+    let place = logged("a_short_log_as_text", &["--set", "flow.0.bulk=3kB", "--seed", "3"]);
+    insta::assert_snapshot!("bblog_text", place.run(&["read", "small.pcapng"]).ok());
+    insta::assert_snapshot!("siftr_text", place.run(&["read", "small.log"]).ok());
+    let siftr = String::from_utf8(place.read("small.log")).unwrap();
+    insta::assert_snapshot!("siftr_file", siftr);
+}
+
+#[test]
+fn a_run_logs_every_packet_of_its_sender() {
+    let place = logged("a_run_logs_every_packet_of_its_sender", &[]);
+    let trace = place.run(&["run", "small.toml", "--tcpdump"]).ok();
+    let log = json_lines(&place.run(&["read", "small.pcapng", "--json"]).ok());
+    assert_eq!(log[0]["section"]["connection"]["local"], "10.0.0.1:49152");
+    let packets = log.iter().filter(|line| line["record"]["packet"].is_object()).count();
+    assert_eq!(packets, trace.lines().count());
+    let summary = &log.last().unwrap()["summary"];
+    assert_eq!((&summary["missing"], &summary["problems"]), (&0.into(), &0.into()));
+    // Of the profile, not of the file.
+    assert_eq!(summary["hz"], 1_000);
+    // The SYN and its answer have no row.
+    let rows = json_lines(&place.run(&["read", "small.log", "--json"]).ok());
+    assert_eq!(rows.iter().filter(|line| line["row"].is_object()).count(), packets - 2);
+}
+
+#[test]
+fn csv_has_a_column_for_every_field() {
+    let place = logged("csv_has_a_column_for_every_field", &[]);
+    for file in ["small.pcapng", "small.log"] {
+        let csv = place.run(&["read", file, "--csv"]).ok();
+        let mut columns = csv.lines().map(|line| line.split(',').count());
+        let first = columns.next().unwrap();
+        assert!(first > 25 && columns.all(|count| count == first), "{file}");
+    }
+}
+
+#[test]
+fn every_generation_of_siftr_reads_as_the_same_run() {
+    let place = Place::new("every_generation_of_siftr_reads_as_the_same_run");
+    place.write("small.toml", SMALL);
+    let windows = |version: &str| -> Vec<Value> {
+        let run = ["run", "small.toml", "--siftr", "log", "--siftr-version", version];
+        place.run(&run).ok();
+        let log = json_lines(&place.run(&["read", "log", "--json"]).ok());
+        log.iter().map(|line| line["row"]["cwnd_bytes"].clone()).filter(|c| !c.is_null()).collect()
+    };
+    assert!(windows("1.3").len() > 50);
+    assert_eq!(windows("1.2"), windows("1.3"));
+    assert_eq!(windows("2"), windows("1.3"));
+}
+
+#[test]
+fn a_damaged_log_is_read_and_what_is_wrong_is_told() {
+    let place = logged("a_damaged_log_is_read_and_what_is_wrong_is_told", &[]);
+    let mut file = place.read("small.pcapng");
+    // 40 bytes are gone, and the end.
+    file.drain(2_000..2_040);
+    file.truncate(file.len() - 5);
+    place.write("damaged.pcapng", &file);
+    let read = place.run(&["read", "damaged.pcapng"]);
+    assert_eq!((read.code, read.err.as_str()), (1, ""));
+    let told: Vec<&str> = read.out.lines().filter(|line| line.starts_with("! byte ")).collect();
+    assert_eq!(told.len(), 3, "{told:#?}");
+    assert!(told[0].contains("bytes skipped: ") && told[1].contains("missing"), "{told:#?}");
+    assert!(told[2].contains("the file ends within a block"), "{told:#?}");
+    // Beside CSV they stand on standard error.
+    let csv = place.run(&["read", "damaged.pcapng", "--csv"]);
+    assert_eq!((csv.code, csv.err.lines().count()), (1, 3));
+
+    let text = String::from_utf8(place.read("small.log")).unwrap();
+    place.write("damaged.log", text.replacen(",14480,", ",1448 0,", 1));
+    let read = place.run(&["read", "damaged.log"]);
+    assert_eq!(read.code, 1);
+    // 2 + 18 + 9 + 6 + 9 + 5 + 11 bytes stand before it.
+    assert!(read.out.contains("\n! line 2, column 61: cwnd: expected a number"), "{}", read.out);
+}
+
+#[test]
+fn what_is_no_log_is_refused_with_a_place() {
+    let place = Place::new("what_is_no_log_is_refused_with_a_place");
+    place.write("text", "hello, world\n");
+    place.write("bytes", [0; 100]);
+    place.write("empty", "");
+    place.write("packed.pcapng.xz", b"\xfd7zXZ\0...");
+    assert_eq!(
+        place.run(&["read", "text"]).refused(),
+        "error: text: no record found, taken for a siftr log: line 1, column 1: a row of 2 \
+         columns, expected 18 or 26 to 28\n  help: logs are those of tcplog_dumper (pcapng) and \
+         of siftr (text)\n"
+    );
+    let bytes = place.run(&["read", "bytes"]).refused();
+    assert!(
+        bytes.contains("a Black Box Log: byte 0: 100 bytes skipped: a block cannot"),
+        "{bytes}"
+    );
+    assert!(place.run(&["read", "empty"]).refused().contains("no record found"));
+    let packed = place.run(&["read", "packed.pcapng.xz"]).refused();
+    assert!(packed.contains("xz -dc packed.pcapng.xz | ackclock read -"), "{packed}");
+    assert!(place.run(&["read", "missing"]).refused().contains("cannot read missing"));
+    // A capture without any log in it.
+    place.write("small.toml", SMALL);
+    place.run(&["run", "small.toml", "--pcap", "plain.pcapng"]).ok();
+    assert!(place.run(&["read", "plain.pcapng"]).refused().contains("no record found"));
+}
+
+#[test]
+fn a_log_comes_through_a_pipe() {
+    let place = logged("a_log_comes_through_a_pipe", &[]);
+    let file = std::fs::File::open(place.0.join("small.pcapng")).unwrap();
+    let piped = place.command(&["read", "-"]).stdin(Stdio::from(file)).output().unwrap();
+    let direct = place.run(&["read", "small.pcapng"]).ok();
+    assert_eq!(String::from_utf8(piped.stdout).unwrap(), direct);
+}
+
+#[test]
+fn the_flow_to_log_is_named() {
+    let place = Place::new("the_flow_to_log_is_named");
+    let second = "\n[[flow]]\nname = \"down\"\nfrom = \"sink\"\nto = \"sender\"\nbulk = \"10kB\"\n";
+    place.write("two.toml", SMALL.to_owned() + second);
+    place.run(&["run", "two.toml", "--bblog", "log", "--log-flow", "down"]).ok();
+    let log = json_lines(&place.run(&["read", "log", "--json"]).ok());
+    let section = &log[0]["section"];
+    assert_eq!(section["connection"]["id"], "down");
+    assert_eq!(section["connection"]["local"], "10.0.0.2:49153");
+    assert_eq!(section["stacks"]["0"], "linux-6.18");
+    let wrong = place.run(&["run", "two.toml", "--bblog", "log", "--log-flow", "dwn"]).refused();
+    assert_eq!(
+        wrong,
+        "error: --log-flow: there is no flow \"dwn\"\n  help: did you mean \"down\"?\n"
+    );
+    let alone = place.run(&["run", "two.toml", "--log-flow", "down"]).refused();
+    assert!(alone.contains("--log-flow needs --bblog or --siftr"), "{alone}");
+    let same = place.run(&["run", "two.toml", "--bblog", "x", "--siftr", "./x"]).refused();
+    assert_eq!(same, "error: --bblog and --siftr both write ./x\n");
+}

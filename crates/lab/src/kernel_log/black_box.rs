@@ -1,0 +1,193 @@
+//! The Black Box Log of a run's sender.
+//!
+//! Events as FreeBSD's default stack logs them: IN, OUT, TIMER and RTO (tcp_timer.c), USERSEND
+//! (tcp_usrreq.c), CONNEND; besides, where the kernel is silent but the run knows why: ENTREC,
+//! EXITREC, BAD_RETRAN and CWND for what made the window fall or come back.
+
+use std::io::{self, Write};
+
+use packet::Segment;
+use record::{Cause, Event, Purpose, Recorder, SenderState, Who};
+use sim::Observer;
+use sim::scenario::Scenario;
+use tcp::profile::Family;
+use trace::bblog::{self, Connection, Info, Section, Writer, flags};
+use trace::pcapng::Way;
+use units::Instant;
+
+use super::Side;
+use super::tcb::{Tcb, small};
+use crate::capture::EPOCH;
+
+/// Number of the default stack in our sections.
+const STACK: u8 = 0;
+
+/// Writes the log of one end of a connection.
+#[derive(Debug)]
+pub struct BlackBox<W> {
+    tcb: Tcb,
+    writer: Writer<W>,
+    serial: u32,
+    /// The connection is at its end; the record of that comes last.
+    ended: bool,
+    last: Instant,
+    failed: Option<io::Error>,
+}
+
+impl<W: Write> BlackBox<W> {
+    /// Writes what the stack of `side` logs to `out`; `comment` goes into the file's header.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn new(scenario: &Scenario, side: Side, comment: &str, out: W) -> io::Result<Self> {
+        let tcb = Tcb::new(scenario, side);
+        let between = tcb.between(scenario);
+        let profile = &scenario.hosts[usize::from(side.host.0)].profile;
+        // The kernel's own name of its stack; other systems have none.
+        let stack = match profile.family {
+            Family::FreeBsd => "freebsd",
+            _ => profile.name,
+        };
+        let flow = &scenario.flows[side.flow.0 as usize];
+        let section = Section {
+            version: Some(bblog::VERSION),
+            connection: Some(Connection {
+                local: between.src,
+                remote: between.dst,
+                boot_micros: EPOCH.as_micros() as i64,
+                id: flow.name.clone(),
+                reason: "run".to_owned(),
+                tag: String::new(),
+                length: 0,
+            }),
+            dumped: Some(EPOCH),
+            stacks: vec![(STACK, stack.to_owned())],
+            application: concat!("ackclock ", env!("CARGO_PKG_VERSION")).to_owned(),
+            comment: comment.to_owned(),
+        };
+        let writer = Writer::new(out, &section)?;
+        Ok(Self { tcb, writer, serial: 0, ended: false, last: Instant::ZERO, failed: None })
+    }
+
+    /// Flushes and gives the output back.
+    ///
+    /// # Errors
+    /// The first error of the output, or of a segment too long for an IP packet.
+    pub fn finish(mut self) -> io::Result<W> {
+        if self.ended {
+            self.event(self.last, bblog::Event::CONNEND, [0, 0]);
+        }
+        match self.failed {
+            Some(error) => Err(error),
+            None => self.writer.finish(),
+        }
+    }
+
+    /// The next record, with the state as it stands.
+    fn next(&mut self, at: Instant, event: bblog::Event) -> Info {
+        let serial = self.serial;
+        self.serial = self.serial.wrapping_add(1);
+        self.last = at;
+        Info { serial, stack_id: STACK, event_id: event.0, ..self.tcb.info(at) }
+    }
+
+    fn event(&mut self, at: Instant, event: bblog::Event, flex: [u32; 2]) {
+        if self.failed.is_none() {
+            let [flex1, flex2] = flex;
+            let info = Info { flex1, flex2, ..self.next(at, event) };
+            self.failed = self.writer.event(&info).err();
+        }
+    }
+
+    /// What a change of the window is logged as, if at all, and its two numbers.
+    fn window(&self, cause: Cause, old_cwnd: u32) -> Option<(bblog::Event, [u32; 2])> {
+        match cause {
+            Cause::FastRetransmit => {
+                let seq = self.tcb.number(self.tcb.sender.snd_una);
+                Some((bblog::Event::ENTREC, [seq, old_cwnd]))
+            }
+            Cause::Recovered => Some((bblog::Event::EXITREC, [0, old_cwnd])),
+            Cause::Undone => Some((bblog::Event::BAD_RETRAN, [0, 0])),
+            Cause::Timeout
+            | Cause::SlowStartExit
+            | Cause::Idle
+            | Cause::Ecn
+            | Cause::PathMtu
+            | Cause::WindowProbe => Some((bblog::Event::CWND, [0, old_cwnd])),
+            // Growth, and inflation during a recovery, show in every record.
+            Cause::Start
+            | Cause::SlowStart
+            | Cause::Avoidance
+            | Cause::PartialAck
+            | Cause::Recovering => None,
+        }
+    }
+}
+
+/// Number of a timer in flex1 of a TIMER record.
+const fn timer(purpose: Purpose) -> u32 {
+    match purpose {
+        Purpose::Retransmit => 0,
+        Purpose::Persist => 1,
+        Purpose::Keepalive => 2,
+        Purpose::TimeWait => 3,
+        Purpose::DelayedAck => 4,
+    }
+}
+
+impl<W: Write> Recorder for BlackBox<W> {
+    const ON: bool = true;
+
+    fn record(&mut self, at: Instant, who: Who, event: Event, state: Option<&SenderState>) {
+        if !self.tcb.concerns(who) {
+            return;
+        }
+        let old_cwnd = small(self.tcb.sender.cwnd);
+        self.tcb.on_event(event, state);
+        match event {
+            Event::Timer(purpose) => {
+                let flex1 = bblog::Event::timer_processing(timer(purpose));
+                self.event(at, bblog::Event::TIMER, [flex1, 0]);
+                if purpose == Purpose::Retransmit {
+                    self.event(at, bblog::Event::RTO, [0, 0]);
+                }
+            }
+            Event::Window { cause, .. } => {
+                if let Some((event, flex)) = self.window(cause, old_cwnd) {
+                    self.event(at, event, flex);
+                }
+            }
+            Event::Wrote { .. } => self.event(at, bblog::Event::USERSEND, [0, 0]),
+            Event::Closed | Event::Aborted => (self.ended, self.last) = (true, at),
+            _ => {}
+        }
+    }
+}
+
+impl<W: Write> Observer for BlackBox<W> {
+    fn tap(&mut self, at: Instant, tap: usize, _: bool, segment: &Segment) {
+        let Some(out) = self.tcb.way(tap, segment) else { return };
+        if self.failed.is_some() {
+            return;
+        }
+        let (way, event) =
+            if out { (Way::Out, bblog::Event::OUT) } else { (Way::In, bblog::Event::IN) };
+        if out {
+            self.tcb.before_out(at, segment);
+        }
+        let state = self.next(at, event);
+        let info = Info {
+            event_flags: state.event_flags | flags::HDR,
+            // tcp_output logs before it moves snd_nxt, from which it sends.
+            snd_nxt: if out { segment.seq.0 } else { state.snd_nxt },
+            len: segment.payload,
+            ..state
+        };
+        self.failed = self.writer.packet(&info, way, segment).err();
+        if out {
+            self.tcb.after_out();
+        } else {
+            self.tcb.after_in(at, segment);
+        }
+    }
+}
