@@ -102,7 +102,7 @@ impl<W: Write> BlackBox<W> {
     /// What a change of the window is logged as, if at all, and its two numbers.
     fn window(&self, cause: Cause, old_cwnd: u32) -> Option<(bblog::Event, [u32; 2])> {
         match cause {
-            Cause::FastRetransmit => {
+            Cause::FastRetransmit | Cause::LostRetransmission => {
                 let seq = self.tcb.number(self.tcb.sender.snd_una);
                 Some((bblog::Event::ENTREC, [seq, old_cwnd]))
             }
