@@ -198,11 +198,13 @@ impl Station {
         };
         let rate = u128::from(rate.bits_per_second());
         let from = now.max(*at);
+        let most = billionths(burst.get());
         let filled = level + u128::from(from.since(*at).as_nanos()) * rate;
-        let filled = filled.min(billionths(burst.get()));
+        let filled = filled.min(most);
         let price = billionths(size);
         let wait = price.saturating_sub(filled).div_ceil(rate);
-        (from + nanos(wait), (filled + wait * rate).saturating_sub(price))
+        let then = (filled + wait * rate).min(most);
+        (from + nanos(wait), then.saturating_sub(price))
     }
 }
 

@@ -152,9 +152,9 @@ fn a_bucket_lets_go_what_it_holds() {
 fn a_bucket_goes_in_whole_nanoseconds() {
     // At 3 Gbit/s, the 8 bits of a byte need 2.67 ns: it goes in the third, and what flowed in
     // beyond, 1 bit, stays: the next has its 8 after 5.33 ns, the third after 8.
-    let law = Law::token_bucket(rate(3_000_000_000), Bytes(1), Room::Packets(10));
+    let law = Law::token_bucket(rate(3_000_000_000), Bytes(2), Room::Packets(10));
     let good = [
-        In(0, 0, 1),
+        In(0, 0, 2),
         Out(0, 0),
         In(0, 1, 1),
         In(0, 2, 1),
@@ -164,6 +164,17 @@ fn a_bucket_goes_in_whole_nanoseconds() {
         Out(8, 3),
     ];
     assert_eq!(found(law, &good), []);
+}
+
+#[test]
+fn a_bucket_never_holds_more_than_it_can() {
+    // The same in a bucket of one byte: it is full after 2.67 ns, and at 3 ns holds 8 bits, not 9
+    // (tbf_dequeue of Linux cuts at the size of the bucket before it takes the packet out).
+    let law = Law::token_bucket(rate(3_000_000_000), Bytes(1), Room::Packets(10));
+    let ins = [In(0, 0, 1), Out(0, 0), In(0, 1, 1), In(0, 2, 1), In(0, 3, 1)];
+    let outs = |last| [ins.as_slice(), &[Out(3, 1), Out(6, 2), Out(last, 3)]].concat();
+    assert_eq!(found(law, &outs(9)), []);
+    assert_eq!(found(law, &outs(8)), [(3, early(9))]);
 }
 
 #[test]
