@@ -47,10 +47,10 @@ impl Card {
         }
     }
 
-    /// Does every packet go up alone, the moment it arrives?
+    /// Does a packet go up alone, the moment it arrives? None waits that came before it.
     #[inline]
     pub(crate) fn passes_at_once(&self) -> bool {
-        self.delay.is_zero() && matches!(self.merger, Merger::Off)
+        self.delay.is_zero() && matches!(self.merger, Merger::Off) && self.waiting.is_empty()
     }
 
     /// A packet arrives. Returns when the card wants to run, if that is news.

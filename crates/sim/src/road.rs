@@ -52,12 +52,6 @@ impl Roads {
         self.starts.as_chunks().0.get(path).copied()
     }
 
-    /// Does a road begin at this stop?
-    #[inline]
-    pub(crate) fn begins(&self, number: u32) -> bool {
-        number == 0 || matches!(self.stop(number - 1), Stop::Host(_))
-    }
-
     /// Place of a stop on its road, and the host that the road leads to.
     pub(crate) fn place(&self, number: u32) -> (u16, u16) {
         let road = self.starts.partition_point(|&start| start <= number) - 1;
@@ -404,7 +398,6 @@ mod tests {
         assert_eq!(roads.stops[4..], [row[0], row[1], Stop::Host(0)]);
         assert_eq!(roads.of_path(0), Some([0, 4]));
         assert_eq!(roads.of_path(1), None);
-        assert_eq!((roads.begins(0), roads.begins(1), roads.begins(4)), (true, false, true));
         assert_eq!((roads.place(2), roads.place(4)), ((2, 1), (0, 0)));
     }
 

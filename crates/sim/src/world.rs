@@ -109,6 +109,8 @@ struct World<'a, O: Observer> {
     packets: u64,
     /// Copies that have left the station where they were made, but gone no further yet.
     copies: Vec<PacketId>,
+    /// A packet leaves its host just now; what comes of it at once must wait.
+    departing: bool,
     stations: Vec<Station>,
     roads: Roads,
     cards: Vec<Card>,
@@ -158,6 +160,7 @@ impl<'a, O: Observer> World<'a, O> {
             pool: Pool::new(),
             packets: 0,
             copies: Vec::new(),
+            departing: false,
             stations,
             roads,
             cards: cards.collect(),

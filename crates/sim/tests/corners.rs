@@ -8,10 +8,10 @@ use net::link::Limit;
 use net::offload::{GroParams, LroParams};
 use record::{Event, Recorder, SenderState, Who};
 use sim::Observer;
-use sim::scenario::{App, Element, Flow, Receive, Scenario};
+use sim::scenario::{App, Element, Flow, Only, Receive, Rule, Scenario};
 use tcp::knobs::{self, Value};
 use tcp::profile::NAMES;
-use units::{Bytes, Duration, Instant};
+use units::{Bytes, Duration, Instant, Ratio};
 
 /// A line that takes a packet only while it is idle: of a burst all but the first are lost.
 fn without_queue() -> Vec<Element> {
@@ -234,5 +234,33 @@ fn a_flow_of_nothing_opens_and_closes() {
         scenario.flows.push(Flow { nodelay: true, ..bulk(100_000) });
         let outcome = sim::run(&scenario, &mut record::Off).unwrap();
         assert!(outcome.flows.iter().all(|flow| flow.finished), "{name}");
+    }
+}
+
+/// Damages nothing, and holds nothing up.
+fn no_time() -> Vec<Element> {
+    let rule = Rule::Share(Ratio::new(0, 1).unwrap());
+    vec![Element::Corrupt { rule, only: Only::All }]
+}
+
+#[test]
+fn a_burst_leaves_whole_though_its_answer_takes_no_time() {
+    for name in NAMES {
+        let mut hosts = [host("a", name), host("b", name)];
+        hosts[0].offload.tso = true;
+        let scenario = pair(hosts, no_time(), no_time(), bulk(100_000));
+        let audited = sim::audit::run_audited(&scenario, &mut record::Off);
+        let (outcome, _) = audited.unwrap_or_else(|error| panic!("{name}: {error:?}"));
+        assert!(outcome.flows[0].finished, "{name}");
+    }
+}
+
+#[test]
+fn hosts_that_answer_at_once_do_so_without_end() {
+    for name in NAMES {
+        let hosts = [host("a", name), host("b", name)];
+        let scenario = pair(hosts, no_time(), no_time(), bulk(50_000_000));
+        let outcome = sim::run(&scenario, &mut record::Off).unwrap();
+        assert!(outcome.flows[0].finished, "{name}");
     }
 }

@@ -87,7 +87,9 @@ impl<O: Observer> World<'_, O> {
                 size,
             }
         });
+        self.departing = true;
         self.advance(id);
+        self.departing = false;
     }
 
     #[inline]
@@ -174,15 +176,14 @@ impl<O: Observer> World<'_, O> {
             host: HostId(host),
             packet: world.pool.get(id).number,
         });
-        let &Parcel { damaged, next, .. } = self.pool.get(id);
-        if damaged {
+        if self.pool.get(id).damaged {
             return self.pool.release(id);
         }
         self.look(host, TapPlace::Wire, false, id);
         let card = &mut self.cards[usize::from(host)];
-        if card.passes_at_once() && !self.roads.begins(next) {
-            // Nothing to wait for and nothing to merge. (Over a road without stations two hosts
-            // would answer each other within one call.)
+        if !self.departing && card.passes_at_once() {
+            // Nothing to wait for and nothing to merge. (Over roads that take no time two hosts
+            // would answer each other within one call, in the midst of a burst.)
             return self.deliver(host, id);
         }
         let wake = card.arrive(self.now, &self.pool.get(id).segment);
