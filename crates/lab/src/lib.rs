@@ -3,8 +3,8 @@
 //! Reading order: [`units_text`] (quantities as people write them), [`scenario`] (scenario files
 //! and their errors), [`run_report`] (the result of a run), [`capture`] (what tcpdump would have
 //! seen of it), [`kernel_log`] (what FreeBSD's loggers would have written of its sender),
-//! [`cases`] (published figures beside ours), [`curves`] and
-//! [`pictures`] (charts), [`log_view`] (logs of a stack for reading).
+//! [`cases`] (published figures beside ours), [`curves`] and [`pictures`] (charts), [`log_view`]
+//! (logs of a stack for reading), [`worlds`] (scenarios by chance, and whether they obey).
 
 pub mod capture;
 pub mod cases;
@@ -16,3 +16,4 @@ pub mod pictures;
 pub mod run_report;
 pub mod scenario;
 pub mod units_text;
+pub mod worlds;

@@ -113,8 +113,20 @@ pub fn run_audited<O: Observer>(
     scenario: &Scenario,
     observer: &mut O,
 ) -> Result<(Outcome, Summary), AuditError> {
+    run_against(scenario, &describe(scenario), observer)
+}
+
+/// The same against the laws of another world: how a test sees that they are kept.
+///
+/// # Errors
+/// The scenario could not be set up, or the run broke a law of `world`.
+pub fn run_against<O: Observer>(
+    scenario: &Scenario,
+    world: &World,
+    observer: &mut O,
+) -> Result<(Outcome, Summary), AuditError> {
     let refused = |error| AuditError::Rejected(Rejection::World(error));
-    let verifier = Verifier::new(&describe(scenario)).map_err(refused)?;
+    let verifier = Verifier::new(world).map_err(refused)?;
     let mut audited = Audited { verifier, observer };
     let outcome = run(scenario, &mut audited).map_err(AuditError::Setup)?;
     match audited.verifier.finish(outcome.ended) {

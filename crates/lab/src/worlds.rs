@@ -1,0 +1,59 @@
+//! Random worlds: scenarios drawn over everything a scenario file can say, run under the eyes of
+//! the verifier, and made small where they fail.
+//!
+//! A world is a text like any other: it goes through the ordinary parser, and the file that shows
+//! a failure is the scenario itself. It is drawn from (seed, number) alone, each part from a
+//! stream of its own. Systems, controllers and knobs are taken from the lists of the crates that
+//! have them, so a new one is drawn as soon as it is listed.
+//!
+//! What is demanded of every world: the run breaks none of the laws of [`check`] (nothing early,
+//! nothing from thin air, bytes read once and in order, no more under way than the windows allow,
+//! nothing sent again without a reason), it does not panic, and it comes to an end. And of those
+//! whose faults leave a chance (see `demands`): every flow ends, with every byte read.
+//!
+//! Reading order: `luck` (numbers and quantities by chance), `machines`, `roads`, `talks` (hosts,
+//! paths and applications), `draft` (the whole), `print` (its text), `demands`, `verdict` (the
+//! run), `shrink`. `cargo xtask worlds` runs any number of them.
+
+mod demands;
+mod draft;
+mod luck;
+mod machines;
+mod print;
+mod roads;
+mod shrink;
+mod talks;
+mod verdict;
+
+#[cfg(test)]
+mod tests;
+
+pub use shrink::shrink;
+pub use verdict::{Failure, Passed, judge};
+
+/// The scenario file of world `number` of the worlds of `seed`.
+pub fn draw(seed: u64, number: u64) -> String {
+    print::print(&draft::draw(seed, number))
+}
+
+/// The smallest scenario found that fails as `text` did, and its failure.
+pub fn smallest(text: &str, failure: Failure) -> (String, Failure) {
+    smallest_by(text, failure, judge)
+}
+
+fn smallest_by(
+    text: &str,
+    failure: Failure,
+    judge: impl Fn(&str) -> Result<Passed, Failure>,
+) -> (String, Failure) {
+    let kind = failure.kind();
+    let mut last = failure;
+    let small = shrink(text, |text| match judge(text) {
+        Err(failure) if failure.kind() == kind => {
+            last = failure;
+            true
+        }
+        _ => false,
+    });
+    (small, last)
+}

@@ -1,0 +1,176 @@
+//! What a world owes: must its transfers come to their end, and with how many bytes?
+//!
+//! Where nothing cuts the run short, every connection ends: it delivers or it is given up, and
+//! none waits for ever. These must deliver:
+//!
+//! Faults by number stop by themselves: a list of packets, an outage. Faults by chance never do,
+//! so the rule is that giving up must be next to impossible. A sender gives up after twelve
+//! retransmissions of one segment at least (TCP_MAXRXTSHIFT of FreeBSD; Linux' tcp_retries2 is
+//! 15), and each needs a packet there and a packet back. Let `q` be the chance that one of the two
+//! is lost, whatever happened before. Every fault of a list may take another of the twelve, and an
+//! outage those that are due while it lasts. Where `q` is a quarter at most and no more than four
+//! are taken otherwise, 0.25 to the power of 8 is left: one in 65,000 for a segment that meets all
+//! of that at once, which hardly one in a thousand segments does. Beyond these limits a world may
+//! give up; what it may not do is break a law.
+
+use core::ops::Mul;
+
+use net::link::Limit;
+use sim::scenario::{App, Element, Flow, Host, Path, Rule, Scenario};
+use units::{Bytes, Duration, Rate};
+
+use crate::units_text::MAX_DURATION;
+
+/// A slower line is filled by what is sent again for its slowness: at this rate the least timeout,
+/// 200 ms, lets the largest packet of a world through.
+const SLOWEST: u64 = 500_000;
+/// Retransmissions that lists of packets may take.
+const MOST_LISTED: usize = 4;
+/// A fourth retransmission comes about 15 s after the first packet at most.
+const LONGEST_OUTAGE: Duration = Duration::from_secs(4);
+
+/// Does nothing cut the run short?
+pub(super) fn has_time(scenario: &Scenario) -> bool {
+    scenario.duration == MAX_DURATION
+}
+
+/// Must every flow of it come to its end?
+pub(super) fn must_end(scenario: &Scenario) -> bool {
+    has_time(scenario)
+        && scenario.flows.iter().all(|flow| totals(flow).is_some() && survives(scenario, flow))
+}
+
+/// Payload bytes that the host which connects and the one which listens have written in the end;
+/// `None` for an application without end.
+pub(super) fn totals(flow: &Flow) -> Option<[Bytes; 2]> {
+    Some(match flow.app {
+        App::Bulk { bytes } | App::Paced { bytes, .. } | App::OnOff { bytes, .. } => {
+            [bytes?, Bytes::ZERO]
+        }
+        App::Requests { request, response, count, .. } => {
+            [request, response].map(|bytes| Bytes(bytes.get().saturating_mul(count.unwrap_or(0))))
+        }
+    })
+}
+
+fn survives(scenario: &Scenario, flow: &Flow) -> bool {
+    let Some(path) = scenario.paths.get(flow.path) else { return false };
+    let mtu = |host: &Host| Bytes(u64::from(host.profile.mtu));
+    let mut faults = Faults {
+        largest: scenario.hosts.iter().map(mtu).max().unwrap_or_default(),
+        passes: Share::ONE,
+        listed: 0,
+        outage: Duration::ZERO,
+        too_tight: false,
+    };
+    let over = |path: usize| scenario.flows.iter().filter(|flow| flow.path == path).count() as u64;
+    let through = |element: &Element| {
+        let paths = scenario.paths.iter().enumerate();
+        let leads = |path: &Path| path.forward.iter().chain(&path.reverse).any(|e| e == element);
+        paths.filter(|(_, path)| leads(path)).map(|(number, _)| over(number)).sum()
+    };
+    for element in path.forward.iter().chain(&path.reverse) {
+        match element {
+            Element::Shared(index) => {
+                faults.add(&scenario.shared[*index].element, through(element));
+            }
+            own => faults.add(own, over(flow.path)),
+        }
+    }
+    !faults.too_tight
+        && faults.passes >= Share::THREE_QUARTERS
+        && faults.listed <= MOST_LISTED
+        && faults.outage <= LONGEST_OUTAGE
+}
+
+/// All that can happen to a packet and its answer.
+struct Faults {
+    /// IP bytes of the largest packet.
+    largest: Bytes,
+    /// Least chance that both get through what goes by chance or by turns.
+    passes: Share,
+    listed: usize,
+    outage: Duration,
+    /// A station is too slow or too small.
+    too_tight: bool,
+}
+
+impl Faults {
+    /// `flows` lead through the element.
+    fn add(&mut self, element: &Element, flows: u64) {
+        match element {
+            Element::Loss { rule, .. } | Element::Corrupt { rule, .. } => match rule {
+                Rule::Listed(packets) => self.listed += packets.len(),
+                // Copies may make every n-th fall on the same one of two, hence twice. Timers of
+                // several flows that fire together may make it fall on the same flow every time.
+                Rule::Every(n) if flows == 1 => {
+                    self.passes = self.passes * Share::of(2, n.get()).others();
+                }
+                Rule::Every(_) => self.too_tight = true,
+                Rule::Share(p) => self.passes = self.passes * Share::of(p.num(), p.den()).others(),
+                Rule::GilbertElliott(channel) => {
+                    // Found bad by every packet that was lost before: bad still with chance 1 - r.
+                    let [p, r, h, k] = [channel.p, channel.r, channel.h, channel.k]
+                        .map(|share| Share::of(share.num(), share.den()));
+                    let after_bad = r.others() * h.others() + r * k.others();
+                    let after_good = p * h.others() + p.others() * k.others();
+                    let worse = after_bad.max(after_good);
+                    self.passes = self.passes * worse.others();
+                }
+            },
+            Element::Outage { from, until, .. } => {
+                self.outage += until.saturating_sub(*from);
+            }
+            // One packet is on the line.
+            Element::Link { rate, limit } => self.room(*rate, *limit, 2 * (flows - 1)),
+            Element::Shaper { rate, limit, .. } => self.room(*rate, *limit, 2 * flows),
+            Element::Policer { rate, burst } => {
+                self.room(*rate, Limit::Bytes(*burst), 2 * flows);
+            }
+            _ => {}
+        }
+    }
+
+    /// A station must have room for a packet and its answer of every flow: where several are sent
+    /// again at one moment, the same one would find none every time.
+    fn room(&mut self, rate: Rate, limit: Limit, packets: u64) {
+        let enough = match limit {
+            Limit::Bytes(bytes) => bytes.get() >= packets * self.largest.get(),
+            Limit::Packets(limit) => u64::from(limit) >= packets,
+        };
+        self.too_tight |= rate.bits_per_second() < SLOWEST || !enough;
+    }
+}
+
+/// A chance in millionths.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Share(u64);
+
+impl Share {
+    const ONE: Self = Self(1_000_000);
+    const THREE_QUARTERS: Self = Self(750_000);
+
+    fn of(num: u64, den: u64) -> Self {
+        Self(units::ratio::scaled_up(num, Self::ONE.0, den).min(Self::ONE.0))
+    }
+
+    const fn others(self) -> Self {
+        Self(Self::ONE.0 - self.0)
+    }
+}
+
+impl Mul for Share {
+    type Output = Self;
+
+    fn mul(self, other: Self) -> Self {
+        Self(self.0 * other.0 / Self::ONE.0)
+    }
+}
+
+impl core::ops::Add for Share {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self((self.0 + other.0).min(Self::ONE.0))
+    }
+}

@@ -1,0 +1,206 @@
+//! Makes a failing scenario smaller for as long as it fails.
+//!
+//! Works on the tree of the text: it leaves out items of lists and keys of tables, leads the flows
+//! of one path over another, puts the element in the place of a reference to a shared one, and
+//! makes numbers smaller. It knows of no key what it may hold: what makes no scenario any more does
+//! not fail as it should and is put back. Greedy and deterministic.
+
+use toml::{Table, Value};
+
+use super::print::print;
+
+/// Texts that are tried at most; a world has some hundred parts.
+const MOST_TRIES: u32 = 5_000;
+
+/// A place in a tree.
+type Place = Vec<Step>;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Step {
+    Key(String),
+    Item(usize),
+}
+
+/// The smallest scenario that this finds and that `fails` as the one of `text` does; `text` itself
+/// if it is no TOML.
+pub fn shrink(text: &str, mut fails: impl FnMut(&str) -> bool) -> String {
+    let Ok(mut root) = text.parse::<Table>() else { return text.to_owned() };
+    if !fails(&print(&root)) {
+        // The layout matters, or it does not fail at all.
+        return text.to_owned();
+    }
+    let mut tries = 0;
+    loop {
+        let before = root.clone();
+        for edits in [whole_parts, detours, keys, references, numbers] {
+            // Behind an edit that was taken, the same number is another edit.
+            let mut next = 0;
+            while let Some(smaller) = edits(&root).into_iter().nth(next) {
+                tries += 1;
+                if tries > MOST_TRIES {
+                    return print(&root);
+                }
+                match fails(&print(&smaller)) {
+                    true => root = smaller,
+                    false => next += 1,
+                }
+            }
+        }
+        if root == before {
+            return print(&root);
+        }
+    }
+}
+
+/// Each without one item of a list, or without one of the tables that have names.
+fn whole_parts(root: &Table) -> Vec<Table> {
+    let named = |place: &Place| place.len() == 2 && matches!(place[1], Step::Key(_));
+    without(root, |place| matches!(place.last(), Some(Step::Item(_))) || named(place))
+}
+
+/// Each without one key.
+fn keys(root: &Table) -> Vec<Table> {
+    without(root, |place| matches!(place.last(), Some(Step::Key(_))))
+}
+
+fn without(root: &Table, which: impl Fn(&Place) -> bool) -> Vec<Table> {
+    let places = places(root).into_iter().filter(which);
+    places.filter_map(|place| edited(root, &place, |_| None)).collect()
+}
+
+/// Each without one path, its flows led over another.
+fn detours(root: &Table) -> Vec<Table> {
+    let paths = root.get("path").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let numbers = 0..paths.len();
+    let pairs = numbers.clone().flat_map(|old| numbers.clone().map(move |new| (old, new)));
+    let detour = |(old, new): (usize, usize)| {
+        let place = [Step::Key("path".into()), Step::Item(old)];
+        let mut without = edited(root, &place, |_| None)?;
+        for flow in without.get_mut("flow")?.as_array_mut()? {
+            let flow = flow.as_table_mut()?;
+            for (from, to) in [("from", "to"), ("to", "from")] {
+                let (old, new) = (&paths[old], &paths[new]);
+                let joins = |key, end| flow.get(key) == old.get(end);
+                let named = flow.get("path").is_none_or(|name| old.get("name") == Some(name));
+                if joins("from", from) && joins("to", to) && named {
+                    flow.insert("from".into(), new.get(from)?.clone());
+                    flow.insert("to".into(), new.get(to)?.clone());
+                    flow.remove("path");
+                    flow.extend(new.get("name").map(|name| ("path".to_owned(), name.clone())));
+                    break;
+                }
+            }
+        }
+        Some(without)
+    };
+    pairs.filter(|(old, new)| old != new).filter_map(detour).collect()
+}
+
+/// Each with an element in the place of one reference to it.
+fn references(root: &Table) -> Vec<Table> {
+    let shared = root.get("shared").and_then(Value::as_table);
+    let replaced = places(root).into_iter().filter_map(|place| {
+        let name = at(root, &place)?.as_table()?.get("shared")?.as_str()?;
+        let element = shared?.get(name)?.clone();
+        edited(root, &place, |_| Some(element.clone()))
+    });
+    replaced.collect()
+}
+
+/// Each with one number made smaller, boldest first.
+fn numbers(root: &Table) -> Vec<Table> {
+    let mut edits = Vec::new();
+    for place in places(root) {
+        let smaller = match at(root, &place) {
+            Some(Value::Integer(n)) => smaller(n.unsigned_abs())
+                .filter_map(|n| i64::try_from(n).ok().map(Value::Integer))
+                .collect(),
+            Some(Value::String(text)) => smaller_texts(text),
+            _ => Vec::new(),
+        };
+        edits.extend(smaller.into_iter().filter_map(|v| edited(root, &place, |_| Some(v.clone()))));
+    }
+    edits
+}
+
+/// Numbers below `n`: the least, one with a single digit, then by ever smaller steps.
+fn smaller(n: u64) -> impl Iterator<Item = u64> {
+    let digit = 10_u64.pow(n.checked_ilog10().unwrap_or(0));
+    let steps = (1..6).map(move |halvings| n - (n >> halvings));
+    let one_less = n.saturating_sub(1);
+    let all = [0, 1, n / digit * digit].into_iter().chain(steps).chain([one_less]);
+    all.filter(move |&less| less < n)
+}
+
+/// A quantity such as `"12.5ms"` with smaller numbers and the same unit.
+fn smaller_texts(text: &str) -> Vec<Value> {
+    let unit = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(unit);
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    let Ok(n) = whole.parse::<u64>() else { return Vec::new() };
+    let rounded = (!fraction.is_empty()).then_some(n);
+    let less = smaller(n).chain(rounded);
+    less.map(|n| Value::String(format!("{n}{unit}"))).collect()
+}
+
+/// Every place, those of a part behind the part.
+fn places(root: &Table) -> Vec<Place> {
+    fn walk(value: &Value, place: &Place, found: &mut Vec<Place>) {
+        let steps: Vec<(Step, &Value)> = match value {
+            Value::Table(table) => table.iter().map(|(k, v)| (Step::Key(k.clone()), v)).collect(),
+            Value::Array(items) => {
+                items.iter().enumerate().map(|(i, v)| (Step::Item(i), v)).collect()
+            }
+            _ => Vec::new(),
+        };
+        for (step, value) in steps {
+            let place = [place.as_slice(), &[step]].concat();
+            found.push(place.clone());
+            walk(value, &place, found);
+        }
+    }
+    let mut found = Vec::new();
+    walk(&Value::Table(root.clone()), &Vec::new(), &mut found);
+    found
+}
+
+fn at<'t>(root: &'t Table, place: &Place) -> Option<&'t Value> {
+    let (first, rest) = place.split_first()?;
+    let Step::Key(key) = first else { return None };
+    rest.iter().try_fold(root.get(key)?, |value, step| match step {
+        Step::Key(key) => value.get(key),
+        Step::Item(index) => value.get(index),
+    })
+}
+
+/// The tree with something else in a place, or nothing; `None` if there is no such place.
+fn edited(
+    root: &Table,
+    place: &[Step],
+    new: impl FnOnce(&Value) -> Option<Value>,
+) -> Option<Table> {
+    let (last, way) = place.split_last()?;
+    let mut whole = Value::Table(root.clone());
+    let mut holder = &mut whole;
+    for step in way {
+        holder = match step {
+            Step::Key(key) => holder.get_mut(key)?,
+            Step::Item(index) => holder.get_mut(index)?,
+        };
+    }
+    match (holder, last) {
+        (Value::Table(table), Step::Key(key)) => match new(table.get(key)?) {
+            Some(value) => drop(table.insert(key.clone(), value)),
+            None => drop(table.remove(key)),
+        },
+        (Value::Array(items), Step::Item(index)) => match new(items.get(*index)?) {
+            Some(value) => items[*index] = value,
+            None => drop(items.remove(*index)),
+        },
+        _ => return None,
+    }
+    match whole {
+        Value::Table(table) => Some(table),
+        _ => None,
+    }
+}
