@@ -3,6 +3,7 @@
 //! - `cargo xtask golden [DIR]` replays rows taken from the kernels' own functions.
 //! - `cargo xtask floors` lists the crates by floor and refuses an upward dependency.
 //! - `cargo xtask digest` prints fingerprints of fixed runs: the same in debug and release.
+//! - `cargo xtask worlds` runs random worlds and makes a failing one small.
 //! - `cargo xtask docs` draws the pictures and sets the README's trace anew.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a chore reports to its caller")]
@@ -11,11 +12,13 @@ mod digest;
 mod docs;
 mod floors;
 mod golden;
+mod worlds;
 
 use std::path::Path;
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask golden [DIR or FILE] | floors | digest | docs";
+const USAGE: &str = "usage: cargo xtask golden [DIR or FILE] | floors | digest | docs
+       cargo xtask worlds [--count N] [--seed S] [--jobs J] [--world K] [--out DIR]";
 
 fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().skip(1).collect();
@@ -26,6 +29,7 @@ fn main() -> ExitCode {
         (Some("floors"), []) => list_floors(),
         (Some("digest"), []) => digest::run(),
         (Some("docs"), []) => docs::run(),
+        (Some("worlds"), options) => worlds::run(options),
         _ => {
             eprintln!("{USAGE}");
             ExitCode::from(2)

@@ -1,0 +1,171 @@
+//! Random worlds in any number: which of them fail, and the smallest scenario that fails alike.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant as WallClock;
+use std::{fmt, fs, panic, thread};
+
+use clap::Parser;
+use indicatif::{ProgressBar, ProgressStyle};
+use lab::worlds::{self, Failure, Passed};
+
+/// Failures that are made small; the others are only named.
+const SHRUNK: usize = 5;
+/// Worlds that a thread takes at a time.
+const BATCH: u64 = 16;
+
+/// Runs random worlds under the eyes of the verifier.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask worlds")]
+struct Options {
+    /// How many, from number 0 on.
+    #[arg(long, default_value_t = 10_000)]
+    count: u64,
+    /// Seed of all of them.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Threads; as many as there are processors unless given.
+    #[arg(long)]
+    jobs: Option<usize>,
+    /// Run this one only, and print it.
+    #[arg(long, conflicts_with = "count")]
+    world: Option<u64>,
+    /// Where the smallest failing scenarios go.
+    #[arg(long, default_value = "target/worlds")]
+    out: PathBuf,
+}
+
+/// What became of some worlds.
+#[derive(Debug, Default)]
+struct Tally {
+    passed: Passed,
+    failures: Vec<(u64, Failure)>,
+}
+
+pub(crate) fn run(arguments: &[OsString]) -> ExitCode {
+    let name = OsString::from("cargo xtask worlds");
+    let options = match Options::try_parse_from([name].iter().chain(arguments)) {
+        Ok(options) => options,
+        Err(error) => {
+            // To standard output with --help, else to standard error.
+            let _ = error.print();
+            return ExitCode::from(error.exit_code() as u8);
+        }
+    };
+    let tally = match options.world {
+        Some(number) => {
+            print!("{}", worlds::draw(options.seed, number));
+            let mut tally = Tally::default();
+            tally.judge(options.seed, number);
+            tally
+        }
+        None => hunt(&options),
+    };
+    println!("seed {}: {tally}", options.seed);
+    for (position, (number, failure)) in tally.failures.iter().enumerate() {
+        println!(
+            "\nworld {number} fails: cargo xtask worlds --seed {} --world {number}",
+            options.seed
+        );
+        if position < SHRUNK {
+            show_smallest(&options, *number, failure.clone());
+        } else {
+            println!("{failure}");
+        }
+    }
+    ExitCode::from(u8::from(!tally.failures.is_empty()))
+}
+
+/// Runs all worlds, on several threads; the result does not depend on how many.
+#[expect(clippy::disallowed_methods, reason = "how fast it goes is wall-clock time")]
+fn hunt(options: &Options) -> Tally {
+    let since = WallClock::now();
+    let bar = bar(options.count);
+    let next = AtomicU64::new(0);
+    let worker = || {
+        let mut tally = Tally::default();
+        loop {
+            let first = next.fetch_add(BATCH, Ordering::Relaxed);
+            if first >= options.count {
+                return tally;
+            }
+            let upto = options.count.min(first + BATCH);
+            (first..upto).for_each(|number| tally.judge(options.seed, number));
+            bar.inc(upto - first);
+        }
+    };
+    let processors = || thread::available_parallelism().map_or(1, usize::from);
+    let jobs = options.jobs.unwrap_or_else(processors).max(1);
+    let mut whole = Tally::default();
+    thread::scope(|scope| {
+        let workers: Vec<_> = (0..jobs).map(|_| scope.spawn(worker)).collect();
+        for worker in workers {
+            whole.add(worker.join().unwrap_or_else(|panic| panic::resume_unwind(panic)));
+        }
+    });
+    bar.finish_and_clear();
+    whole.failures.sort_by_key(|&(number, _)| number);
+    let seconds = since.elapsed().as_secs_f64();
+    println!(
+        "{seconds:.1} s on {jobs} threads, {:.0} worlds a second",
+        whole.worlds() as f64 / seconds
+    );
+    whole
+}
+
+impl Tally {
+    fn judge(&mut self, seed: u64, number: u64) {
+        match worlds::judge(&worlds::draw(seed, number)) {
+            Ok(passed) => self.passed += passed,
+            Err(failure) => self.failures.push((number, failure)),
+        }
+    }
+
+    fn add(&mut self, other: Self) {
+        self.passed += other.passed;
+        self.failures.extend(other.failures);
+    }
+
+    fn worlds(&self) -> u64 {
+        self.passed.worlds + self.failures.len() as u64
+    }
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Passed { ended, segments, resent, recoveries, timeouts, probes, .. } = self.passed;
+        let Passed { aborted, lost, copied, damaged, .. } = self.passed;
+        writeln!(f, "{} worlds, {} failures", self.worlds(), self.failures.len())?;
+        writeln!(f, "  {ended} whose transfers had to end, and did")?;
+        writeln!(f, "  {segments} data packets sent, {resent} of them again")?;
+        writeln!(f, "  {recoveries} fast recoveries, {timeouts} timeouts, {probes} window probes")?;
+        writeln!(f, "  {lost} packets lost, {copied} doubled, {damaged} damaged")?;
+        write!(f, "  {aborted} ends of connections that gave up")
+    }
+}
+
+/// On standard error, if that is a terminal.
+fn bar(count: u64) -> ProgressBar {
+    let template = "{bar:40} {pos} of {len} worlds, {per_sec}, {eta} left";
+    let style = ProgressStyle::with_template(template);
+    ProgressBar::new(count).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+}
+
+fn show_smallest(options: &Options, number: u64, failure: Failure) {
+    let text = worlds::draw(options.seed, number);
+    // What panics does so hundreds of times while it is made small.
+    let hook = panic::take_hook();
+    panic::set_hook(Box::new(|_| {}));
+    let (small, failure) = worlds::smallest(&text, failure);
+    panic::set_hook(hook);
+    println!("{failure}\n");
+    let file = options.out.join(format!("seed-{}-world-{number}.toml", options.seed));
+    let written = fs::create_dir_all(&options.out).and_then(|()| fs::write(&file, &small));
+    match written {
+        Ok(()) => println!("ackclock run {}", file.display()),
+        Err(error) => eprintln!("{}: {error}", file.display()),
+    }
+    println!("{small}");
+}
