@@ -8,7 +8,7 @@ use std::time::Instant as WallClock;
 use std::{fmt, fs, panic, thread};
 
 use clap::Parser;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use lab::worlds::{self, Failure, Passed};
 
 /// Failures that are made small; the others are only named.
@@ -148,12 +148,18 @@ impl fmt::Display for Tally {
 
 /// On standard error, if that is a terminal.
 fn bar(count: u64) -> ProgressBar {
-    let template = "{bar:40} {pos} of {len} worlds, {per_sec}, {eta} left";
+    let template = "{bar:40} {pos} of {len} worlds, {rate} a second, {eta} left";
     let style = ProgressStyle::with_template(template);
-    ProgressBar::new(count).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+    let rate = |state: &ProgressState, out: &mut dyn fmt::Write| {
+        // The bar has no way to hear of an error.
+        let _ = write!(out, "{:.0}", state.per_sec());
+    };
+    let style = style.unwrap_or_else(|_| ProgressStyle::default_bar()).with_key("rate", rate);
+    ProgressBar::new(count).with_style(style)
 }
 
 fn show_smallest(options: &Options, number: u64, failure: Failure) {
+    eprintln!("making it small ...");
     let text = worlds::draw(options.seed, number);
     // What panics does so hundreds of times while it is made small.
     let hook = panic::take_hook();

@@ -10,7 +10,7 @@ use toml::{Table, Value};
 use super::print::print;
 
 /// Texts that are tried at most; a world has some hundred parts.
-const MOST_TRIES: u32 = 5_000;
+const MOST_TRIES: u32 = 2_000;
 
 /// A place in a tree.
 type Place = Vec<Step>;

@@ -16,7 +16,7 @@ use super::demands::{has_time, must_end, totals};
 use crate::scenario::{self, Overrides};
 
 /// A run of so many events and steps of packets is taken for one that never ends.
-const MOST_STEPS: u64 = 20_000_000;
+const MOST_STEPS: u64 = 5_000_000;
 
 /// What happened in a world that obeyed, or in several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
