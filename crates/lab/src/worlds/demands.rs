@@ -101,6 +101,8 @@ impl Faults {
         match element {
             Element::Loss { rule, .. } | Element::Corrupt { rule, .. } => match rule {
                 Rule::Listed(packets) => self.listed += packets.len(),
+                // A packet that carries one of the bytes, so many times.
+                Rule::Bytes(range) => self.listed += range.times as usize,
                 // Copies may make every n-th fall on the same one of two, hence twice. Timers of
                 // several flows that fire together may make it fall on the same flow every time.
                 Rule::Every(n) if flows == 1 => {
