@@ -139,7 +139,10 @@ impl End {
                 self.burst = Some(self.on_sent(log, &sent, state));
             }
             Event::Acked { una, bytes, .. } => self.on_acked(log, una.0, u64::from(bytes), state),
-            Event::DupAck { .. } => self.sender.in_doubt = self.sender.end(),
+            // A probe may go beyond the window, and what it repeats may be under way.
+            Event::DupAck { .. } | Event::Lost { .. } | Event::Timer(Purpose::LossProbe) => {
+                self.sender.in_doubt = self.sender.end();
+            }
             Event::Timer(Purpose::Retransmit) => self.sender.timed_out = self.sender.end(),
             Event::Timer(Purpose::Persist | Purpose::Keepalive) => self.sender.probe_due = true,
             Event::Window { cwnd, cause, .. } => self.on_window(log, cwnd, cause, state),
@@ -150,7 +153,7 @@ impl End {
             Event::Merged { packets, bytes } => self.on_merged(log, packets, bytes),
             Event::Closed
             | Event::Aborted
-            | Event::Timer(Purpose::DelayedAck | Purpose::TimeWait)
+            | Event::Timer(Purpose::DelayedAck | Purpose::Reorder | Purpose::TimeWait)
             | Event::Waiting(_)
             | Event::SendBuffer { .. }
             | Event::ReceiveBuffer { .. }

@@ -120,7 +120,9 @@ impl End {
         sender.sent_again += at.saturating_add(len).min(sender.max) - at;
         let until = match cause {
             Cause::Timeout => sender.timed_out,
-            Cause::FastRetransmit | Cause::PartialAck | Cause::Recovering => sender.in_doubt,
+            Cause::FastRetransmit | Cause::PartialAck | Cause::LossProbe | Cause::Recovering => {
+                sender.in_doubt
+            }
             Cause::PathMtu => sender.too_large,
             Cause::WindowProbe => sender.probed,
             _ => 0,

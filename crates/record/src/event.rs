@@ -34,6 +34,12 @@ pub enum Event {
         /// Duplicates seen in a row.
         count: u32,
     },
+    /// The stack takes packets for lost: by the time they were sent (RACK), or since they are the
+    /// last of a recovery that has nothing else left (RFC 6675's rescue).
+    Lost {
+        /// How many, for the first time since they last left.
+        packets: u32,
+    },
     /// The congestion window or the slow-start threshold changed.
     Window {
         /// Congestion window in bytes.
@@ -124,6 +130,8 @@ pub enum Cause {
     FastRetransmit,
     /// A retransmission was lost too: another recovery begins.
     LostRetransmission,
+    /// No acknowledgment came for two round trips (a tail loss probe).
+    LossProbe,
     /// A partial acknowledgment during recovery.
     PartialAck,
     /// Recovery runs (window inflated or deflated).
@@ -151,6 +159,10 @@ pub enum Purpose {
     Retransmit,
     /// Delayed acknowledgment.
     DelayedAck,
+    /// What was passed by later packets has had its time (RACK).
+    Reorder,
+    /// A tail loss probe.
+    LossProbe,
     /// Probe of a closed window.
     Persist,
     /// Probe of a peer that has long been silent.

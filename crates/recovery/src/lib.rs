@@ -1,7 +1,8 @@
 //! Round-trip times, retransmission timeouts and the repair of losses. Floor 3.
 //!
 //! Round-trip times: [`rtt`] (what the endpoint asks and tells), [`rtt_freebsd`] (in ticks of
-//! `kern.hz`), [`rtt_linux`] (in microseconds, the timeout in jiffies), [`rtt_rfc`] (the textbook).
+//! `kern.hz`), [`rtt_rack`] (its RACK stack's, in microseconds), [`rtt_linux`] (in microseconds, the
+//! timeout in jiffies), [`rtt_rfc`] (the textbook).
 //!
 //! Losses: [`dsack`] (reports of duplicates), [`holes`] (FreeBSD's list of what is missing),
 //! [`sendmap`] (what is under way, packet by packet), [`rack`], [`rack_freebsd`] and [`tlp`] (losses
@@ -20,6 +21,7 @@ mod ranges;
 pub mod rtt;
 pub mod rtt_freebsd;
 pub mod rtt_linux;
+pub mod rtt_rack;
 pub mod rtt_rfc;
 pub mod sendmap;
 pub mod tlp;
@@ -28,4 +30,5 @@ pub mod undo;
 pub use rtt::{RttEstimator, Sample, Sampled};
 pub use rtt_freebsd::RttFreeBsd;
 pub use rtt_linux::RttLinux;
+pub use rtt_rack::RttRack;
 pub use rtt_rfc::RttRfc;

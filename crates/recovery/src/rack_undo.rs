@@ -78,6 +78,11 @@ impl RackUndo {
         self.recovering_from = None;
     }
 
+    /// Does a recovery run?
+    pub const fn recovers(&self) -> bool {
+        self.recovering_from.is_some()
+    }
+
     /// Bytes that had been passed left again ([`crate::sendmap::Resent::passed_bytes`]).
     pub const fn on_resent(&mut self, passed_bytes: u64) {
         self.rxt_bytes += passed_bytes;

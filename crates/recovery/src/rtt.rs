@@ -2,7 +2,7 @@
 
 use units::{Duration, Instant, Offset};
 
-use crate::{RttFreeBsd, RttLinux, RttRfc};
+use crate::{RttFreeBsd, RttLinux, RttRack, RttRfc};
 
 /// A measured round trip, as the stack got hold of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,6 +39,8 @@ pub struct Sampled {
 pub enum RttEstimator {
     /// FreeBSD's.
     FreeBsd(RttFreeBsd),
+    /// FreeBSD's RACK stack's.
+    Rack(RttRack),
     /// Linux's.
     Linux(RttLinux),
     /// The textbook's.
@@ -51,6 +53,7 @@ impl RttEstimator {
     pub fn on_sample(&mut self, sampled: &Sampled) -> Duration {
         match self {
             Self::FreeBsd(rtt) => rtt.on_sample(sampled),
+            Self::Rack(rtt) => rtt.on_sample(sampled),
             Self::Linux(rtt) => rtt.on_sample(sampled),
             Self::Rfc(rtt) => rtt.on_sample(sampled),
         }
@@ -60,6 +63,7 @@ impl RttEstimator {
     pub fn on_timeout(&mut self, shift: u32) {
         match self {
             Self::FreeBsd(rtt) => rtt.on_timeout(shift),
+            Self::Rack(rtt) => rtt.on_timeout(),
             Self::Linux(rtt) => rtt.on_timeout(),
             Self::Rfc(rtt) => rtt.on_timeout(),
         }
@@ -69,6 +73,7 @@ impl RttEstimator {
     pub fn rto(&self) -> Duration {
         match self {
             Self::FreeBsd(rtt) => rtt.rto(),
+            Self::Rack(rtt) => rtt.rto(),
             Self::Linux(rtt) => rtt.rto(),
             Self::Rfc(rtt) => rtt.rto(),
         }
@@ -78,6 +83,7 @@ impl RttEstimator {
     pub fn srtt(&self) -> Option<Duration> {
         match self {
             Self::FreeBsd(rtt) => rtt.srtt(),
+            Self::Rack(rtt) => rtt.srtt(),
             Self::Linux(rtt) => rtt.srtt(),
             Self::Rfc(rtt) => rtt.srtt(),
         }
@@ -87,6 +93,12 @@ impl RttEstimator {
 impl From<RttFreeBsd> for RttEstimator {
     fn from(rtt: RttFreeBsd) -> Self {
         Self::FreeBsd(rtt)
+    }
+}
+
+impl From<RttRack> for RttEstimator {
+    fn from(rtt: RttRack) -> Self {
+        Self::Rack(rtt)
     }
 }
 

@@ -48,6 +48,11 @@ impl Undo {
         }
     }
 
+    /// Was every retransmission reported as a duplicate (tcp_try_undo_dsack)?
+    pub fn all_duplicates(&self) -> bool {
+        self.marker.is_some() && self.retrans == Some(0)
+    }
+
     /// May the episode be undone, given the timestamp the acknowledgment echoes? So if it is older than
     /// the first retransmission, if every retransmission was reported as a duplicate, or if there has
     /// been none.

@@ -74,7 +74,8 @@ fn a_lost_small_segment_comes_again() {
         scenario.flows[0].app = app;
         let mut reads = Reads::default();
         let outcome = sim::run(&scenario, &mut reads).unwrap();
-        assert!(outcome.flows[0].rtos > 0, "{name}: nothing was lost");
+        // By the timer, or by a probe before it.
+        assert!(outcome.flows[0].retransmitted_segments > 0, "{name}: nothing was lost");
         let first = reads.0.first().map(|read| read.0.since(Instant::ZERO));
         assert!(first.is_some_and(|at| at < Duration::from_secs(3)), "{name}: read at {first:?}");
     }

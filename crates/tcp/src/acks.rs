@@ -28,6 +28,7 @@ impl Endpoint {
             let heard = self.hear(segment, ack, wnd);
             match self.snd.repair {
                 Repair::Holes(_) => self.holes_ack(cx, segment, &heard),
+                Repair::Timed(_) => self.timed_ack(cx, segment, &heard),
                 Repair::Duplicates if ack > self.snd.una => {
                     self.on_new_ack(cx, segment, &heard, &Update::default());
                 }
@@ -52,6 +53,7 @@ impl Endpoint {
     ) {
         let ack = heard.th_ack;
         let bytes = ack - self.snd.una;
+        self.snd.limited = 0;
         self.undo_spurious_timeout(cx, segment);
         let mut delivered = Delivered::default();
         self.snd.map.acknowledge(ack, |piece| delivered.add(piece));
@@ -71,6 +73,7 @@ impl Endpoint {
             match self.snd.repair {
                 Repair::Duplicates => self.duplicates_settle(cx, ack, bytes),
                 Repair::Holes(_) => self.holes_settle(cx, heard, update),
+                Repair::Timed(_) => {}
             }
         }
         let nsegs = heard.nsegs;
@@ -85,22 +88,34 @@ impl Endpoint {
             window_limited: self.snd.window_limited,
             max_packets_out: self.snd.max_packets_out as u32,
         });
+        self.advance(cx, heard, change);
+        self.call_output();
+    }
+
+    /// `snd_una` moves; what was acknowledged leaves the send buffer.
+    pub(crate) fn advance<R: Recorder>(
+        &mut self,
+        cx: &mut Cx<'_, R>,
+        heard: &Heard,
+        change: Change,
+    ) {
+        let ack = heard.th_ack;
         let data_end = self.data_end();
         let old_una = self.snd.una;
+        let bytes = ack - old_una;
         self.snd.una = ack;
         self.snd.buffer.acknowledge(ack.min(data_end) - old_una.min(data_end));
         self.snd.nxt = self.snd.nxt.max(ack);
         self.snd.wnd = heard.wnd;
         cx.emit_with(|| {
             let una = self.payload_offset(ack);
-            let event = Event::Acked { una, bytes: bytes as u32, nsegs: nsegs as u16 };
+            let event = Event::Acked { una, bytes: bytes as u32, nsegs: heard.nsegs as u16 };
             (event, self.sender_state())
         });
         self.note(cx, change, Cause::SlowStart);
         if self.snd.fin && ack > data_end {
             self.on_fin_acked(cx);
         }
-        self.call_output();
     }
 
     /// The peer echoes congestion: once per window of data the window is lowered as for a loss
@@ -122,7 +137,7 @@ impl Endpoint {
     }
 
     /// Something sent after the window was lowered for ECN is through, and with it our CWR.
-    fn end_ecn_episode<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, ack: Offset) {
+    pub(crate) fn end_ecn_episode<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, ack: Offset) {
         self.snd.ecn_episode = None;
         let window = self.cc.control().window;
         let change = self.cc.on_recovered(&Recovered { th_ack: ack, pipe: self.snd.max - ack });
@@ -225,6 +240,9 @@ impl Endpoint {
             RttEstimator::FreeBsd(_) | RttEstimator::Rfc(_) => {
                 by_echo.or(timed.map(|(_, sent)| since(sent)))
             }
+            RttEstimator::Rack(_) => {
+                delivered.newest_sent().or(timed.map(|(_, sent)| sent)).map(since)
+            }
             RttEstimator::Linux(_) => {
                 delivered.oldest_sent().or(timed.map(|(_, sent)| sent)).map(since).or(by_echo)
             }
@@ -256,6 +274,8 @@ impl Endpoint {
                 self.ack_at_once();
             }
             Purpose::Retransmit => self.on_retransmit_timer(cx),
+            Purpose::Reorder => self.on_reorder_timer(cx),
+            Purpose::LossProbe => self.on_probe_timer(cx),
             Purpose::Persist => self.on_window_timer(cx),
             Purpose::Keepalive => self.on_keepalive_timer(cx),
             Purpose::TimeWait => self.state = State::Closed,
@@ -281,6 +301,7 @@ impl Endpoint {
         self.snd.timed = None;
         self.snd.again = probes.then_some(Cause::Timeout);
         self.snd.dup_acks = 0;
+        self.snd.limited = 0;
         if matches!(self.state, State::SynSent | State::SynReceived) {
             self.arm_retransmit(cx.now);
             self.call_output();
@@ -293,9 +314,14 @@ impl Endpoint {
         let change = self.cc.on_congested(&self.congested(signal));
         self.note(cx, change, Cause::Timeout);
         self.snd.ecn_episode = None;
-        self.holes_timeout();
-        self.snd.nxt = self.snd.una;
-        self.snd.resend_cause = Cause::Timeout;
+        match self.snd.repair {
+            Repair::Timed(_) => self.timed_timeout(cx.now),
+            Repair::Holes(_) | Repair::Duplicates => {
+                self.holes_timeout();
+                self.snd.nxt = self.snd.una;
+                self.snd.resend_cause = Cause::Timeout;
+            }
+        }
         self.arm_retransmit(cx.now);
         self.call_output();
     }

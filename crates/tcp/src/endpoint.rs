@@ -5,7 +5,7 @@ use machine::{Cx, Signal};
 use packet::{Dir, IpVersion, Segment, SynLayout};
 use record::{Cause, Event, Purpose, Recorder, SenderState, Waiting};
 use recovery::sendmap::SendMap;
-use recovery::{RttEstimator, RttFreeBsd, RttLinux, RttRfc};
+use recovery::{RttEstimator, RttFreeBsd, RttLinux, RttRack, RttRfc};
 use units::{Bytes, Duration, FlowId, Instant, Offset, SeqNum};
 
 use crate::ack_policy::AckPolicy;
@@ -156,6 +156,8 @@ pub(crate) struct Send {
     /// Timeouts in a row (`t_rxtshift`).
     pub(crate) shift: u32,
     pub(crate) dup_acks: u32,
+    /// Segments that limited transmit lets go beyond the window.
+    pub(crate) limited: u32,
     /// One segment from `una` on is to go again, for this reason.
     pub(crate) again: Option<Cause>,
     /// Why what lies between `nxt` and `max` goes again.
@@ -204,6 +206,8 @@ pub(crate) struct Receive {
     pub(crate) acked: Offset,
     pub(crate) window: ReceiveWindow,
     pub(crate) reassembly: Reassembly,
+    /// What has arrived twice, to be told with the next ACK (RFC 2883).
+    pub(crate) duplicate: Option<(Offset, Offset)>,
     pub(crate) policy: AckPolicy,
     /// Place of the peer's FIN, once seen.
     pub(crate) fin: Option<Offset>,
@@ -223,6 +227,7 @@ impl Endpoint {
         let clock = KernelClock::new(profile.hz, cfg.clock_phase, cfg.timestamp);
         let rtt = match profile.rto {
             RtoRule::FreeBsd => RttFreeBsd::new(profile.hz).into(),
+            RtoRule::Rack => RttRack::new().into(),
             RtoRule::Linux => RttLinux::new(profile.hz).into(),
             RtoRule::Rfc => RttRfc::new().into(),
         };
@@ -527,6 +532,7 @@ impl Send {
             repair: Repair::Duplicates,
             shift: 0,
             dup_acks: 0,
+            limited: 0,
             again: None,
             resend_cause: Cause::Timeout,
             ecn_episode: None,
@@ -560,6 +566,7 @@ impl Receive {
             acked: Offset(0),
             window,
             reassembly: Reassembly::default(),
+            duplicate: None,
             policy,
             fin: None,
             pushed: false,

@@ -111,6 +111,7 @@ impl Endpoint {
             if self.state == State::TimeWait && flags.has(Flags::FIN) {
                 self.enter_time_wait(cx);
             }
+            self.note_duplicate(segment, seq);
             self.ack_at_once();
             if seq <= self.rcv.nxt {
                 // Old data, or any where our window is closed, may bring a good acknowledgment.
@@ -119,6 +120,7 @@ impl Endpoint {
             return;
         };
         self.take_timestamp(cx.now, segment, seq);
+        self.note_duplicate(segment, seq);
         self.on_ack(cx, segment, seq, ack);
         if payload.right > payload.left {
             self.on_payload(cx, payload);
@@ -234,6 +236,21 @@ impl Endpoint {
         {
             self.rcv.ts_recent = stamps.val;
             self.rcv.ts_recent_at = now;
+        }
+    }
+
+    /// Bytes that had arrived before, in order or not, are told of with the next ACK (RFC 2883;
+    /// tcp_update_dsack_list of FreeBSD, tcp_dsack_set of Linux).
+    fn note_duplicate(&mut self, segment: &Segment, seq: Offset) {
+        if segment.payload == 0 || !self.link.sack {
+            return;
+        }
+        let end = seq + u64::from(segment.payload);
+        if seq < self.rcv.nxt {
+            self.rcv.duplicate = Some((seq, end.min(self.rcv.nxt)));
+        } else if seq > self.rcv.nxt && !self.rcv.reassembly.is_empty() {
+            let overlap = self.rcv.reassembly.overlap(seq, end);
+            self.rcv.duplicate = overlap.or(self.rcv.duplicate);
         }
     }
 

@@ -1,15 +1,17 @@
 //! How losses are found and repaired, one file for each way: by duplicate acknowledgments alone
-//! (`duplicates`, RFC 6582), or by what FreeBSD's base stack knows of the holes in what the
-//! receiver reports (`holes`).
+//! (`duplicates`, RFC 6582), by what FreeBSD's base stack knows of the holes in what the receiver
+//! reports (`holes`), or by the time packets were sent (`timed`, RACK-TLP).
 
 mod duplicates;
 mod holes;
+mod timed;
 
 use packet::Segment;
 use recovery::dsack::Block;
 use units::Offset;
 
 pub(crate) use holes::HolesLoss;
+pub(crate) use timed::TimedLoss;
 
 use crate::endpoint::Endpoint;
 use crate::profile::{LossRule, Profile};
@@ -21,6 +23,8 @@ pub(crate) enum Repair {
     Duplicates,
     /// FreeBSD's base stack.
     Holes(HolesLoss),
+    /// RACK-TLP.
+    Timed(TimedLoss),
 }
 
 impl Repair {
@@ -28,6 +32,7 @@ impl Repair {
     pub(crate) const fn new(profile: &Profile, sack: bool) -> Self {
         match profile.loss {
             LossRule::Holes(rule) if sack => Self::Holes(HolesLoss::new(rule)),
+            LossRule::Timed(rule) if sack => Self::Timed(TimedLoss::new(rule, profile.hz)),
             _ => Self::Duplicates,
         }
     }

@@ -11,9 +11,11 @@ use cc::{Controller, Idle};
 use machine::Cx;
 use packet::{Flags, Options, Segment, Timestamps};
 use record::{Cause, Event, Purpose, Recorder, SentKind, Waiting};
-use units::{Instant, Offset, SeqNum};
+use recovery::sendmap::Resent;
+use units::{Duration, Instant, Offset, SeqNum};
 
 use crate::endpoint::{Endpoint, State};
+use crate::loss::Repair;
 use crate::probes::Probe;
 use crate::profile::BurstRule;
 use crate::sent;
@@ -66,6 +68,8 @@ impl Endpoint {
             Ok(self.plan_again(cause))
         } else if let Some(probe) = self.snd.probe.take() {
             Ok(self.plan_probe(probe))
+        } else if let Some((at, len, fin, kind)) = self.next_probe().or_else(|| self.next_lost()) {
+            Ok(Plan { at, len, fin, push: false, kind, more: true })
         } else if let Some((at, len)) = self.next_hole() {
             let kind = SentKind::Again(Cause::FastRetransmit);
             Ok(Plan { at, len, fin: false, push: false, kind, more: true })
@@ -139,7 +143,7 @@ impl Endpoint {
         if !self.cfg.profile.limited_transmit || self.cc.in_recovery() {
             return cwnd;
         }
-        cwnd + u64::from(self.snd.dup_acks.min(2)) * self.mss()
+        cwnd + u64::from(self.snd.limited) * self.mss()
     }
 
     fn plan_probe(&self, probe: Probe) -> Plan {
@@ -203,7 +207,12 @@ impl Endpoint {
         let new_data = plan.len > 0 && plan.at >= self.snd.max;
         let (marks, ecn) = self.ecn.mark(new_data);
         let most_blocks = if self.link.timestamps { 3 } else { 4 };
-        let sack = self.link.sack && !self.rcv.reassembly.is_empty();
+        // Data leaves no room for blocks, unless it is little.
+        let blocks_fit = plan.len == 0 || plan.len + 4 + 8 * most_blocks as u64 <= self.mss();
+        let sack = self.link.sack
+            && blocks_fit
+            && (self.rcv.duplicate.is_some() || !self.rcv.reassembly.is_empty());
+        let duplicate = if sack { self.rcv.duplicate.take() } else { None };
         *slot = Segment {
             flow: self.cfg.flow,
             dir: self.dir(),
@@ -221,7 +230,7 @@ impl Endpoint {
                 .timestamps
                 .then(|| Timestamps { val: self.clock.timestamp(cx.now), ecr: self.rcv.ts_recent }),
             options: if sack {
-                self.rcv.reassembly.sack_blocks(self.rcv.irs, most_blocks).into()
+                self.rcv.reassembly.sack_blocks(self.rcv.irs, most_blocks, duplicate).into()
             } else {
                 Options::None
             },
@@ -262,18 +271,28 @@ impl Endpoint {
             self.totals.data_packets += packets;
         }
         let again = plan.at < self.snd.max;
+        let mut resent = Resent::default();
         if again {
             if plan.len > 0 {
                 self.totals.retransmitted_packets += packets;
             }
-            self.snd.map.resend(plan.at, end.min(self.snd.max), cx.now, false);
+            let probe = plan.kind == SentKind::Again(Cause::LossProbe);
+            // Behind all that leaves at this very instant, so that none of it, arriving first, seems
+            // to have been sent later: in a kernel no two calls share an instant.
+            let at = cx.now + Duration::from_nanos(1);
+            resent = self.snd.map.resend(plan.at, end.min(self.snd.max), at, probe);
         }
         if end > self.snd.max {
             sent::push(&mut self.snd.map, plan.at.max(self.snd.max), end, plan.fin, mss, cx.now);
         }
         // A segment sent out of turn does not move snd_nxt, unless it is all there is.
-        let out_of_turn =
-            matches!(plan.kind, SentKind::Again(Cause::FastRetransmit | Cause::PartialAck));
+        let timed = matches!(self.snd.repair, Repair::Timed(_));
+        let out_of_turn = match plan.kind {
+            SentKind::Again(Cause::FastRetransmit | Cause::PartialAck) => true,
+            // What is lost goes from where it lies; what a closed window cut off from `snd_nxt` on.
+            SentKind::Again(_) => timed && plan.at != self.snd.nxt,
+            _ => false,
+        };
         if !out_of_turn {
             self.snd.nxt = end;
         }
@@ -281,6 +300,10 @@ impl Endpoint {
         self.snd.nxt = self.snd.nxt.max(self.snd.una).min(self.snd.max);
         self.snd.last_sent = cx.now;
         self.holes_sent(plan.len, out_of_turn);
+        if timed {
+            self.timed_sent(plan.len, packets, again, &resent);
+            self.plan_probe_timer(cx.now);
+        }
         if !again && self.snd.timed.is_none() {
             self.snd.timed = Some((plan.at, cx.now));
         }

@@ -10,6 +10,7 @@ mod rfc;
 
 use packet::SynLayout;
 use recovery::holes::HolesParams;
+use recovery::rack_freebsd::ThreshParams;
 use units::{Bytes, Duration};
 
 use crate::probes::Keepalive;
@@ -132,6 +133,8 @@ pub enum ProbeRule {
 pub enum RtoRule {
     /// tcp_xmit_timer and TCP_REXMTVAL (FreeBSD): in ticks, variance floor and slop added.
     FreeBsd,
+    /// tcp_xmit_timer of the RACK stack (FreeBSD): in microseconds, slop added.
+    Rack,
     /// tcp_rtt_estimator (Linux): in microseconds, floor on the variance.
     Linux,
     /// RFC 6298.
@@ -248,6 +251,33 @@ pub enum LossRule {
     Duplicates,
     /// By the holes in what is reported (FreeBSD's base stack).
     Holes(HolesRule),
+    /// By the time packets were sent (RACK-TLP).
+    Timed(TimedRule),
+}
+
+/// Whose RACK-TLP it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TimedRule {
+    /// RFC 8985, with the PRR of RFC 9937; nothing is taken back.
+    Rfc,
+    /// Linux: its PRR, and recoveries taken back by timestamps and D-SACK.
+    Linux,
+    /// FreeBSD's RACK stack.
+    Rack(RackRule),
+}
+
+/// What versions of FreeBSD's RACK stack differ in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RackRule {
+    /// When a packet that was passed is lost (`net.inet.tcp.rack.*`).
+    pub thresh: ThreshParams,
+    /// D53832: retransmissions acknowledged within this share of the smoothed round trip were
+    /// needless (`rack_rtt_divisor`); 0 is off, as before it.
+    pub rtt_divisor: u32,
+    /// Older revert: nothing was sent since the recovery began, and what was passed has arrived.
+    pub revert_unsent: bool,
+    /// Older revert: after the recovery all that went again is reported as duplicate.
+    pub revert_duplicates: bool,
 }
 
 /// What versions of FreeBSD's base stack differ in.
@@ -261,7 +291,15 @@ pub struct HolesRule {
 }
 
 /// Names of all profiles, in the order they are listed to users.
-pub const NAMES: [&str; 5] = ["freebsd-13.2", "freebsd-14.3", "freebsd-main", "linux-6.18", "rfc"];
+pub const NAMES: [&str; 7] = [
+    "freebsd-13.2",
+    "freebsd-14.3",
+    "freebsd-main",
+    "freebsd-rack-14.3",
+    "freebsd-rack-main",
+    "linux-6.18",
+    "rfc",
+];
 
 impl Profile {
     /// The profile of that name.
@@ -270,6 +308,8 @@ impl Profile {
             "freebsd-13.2" => Some(freebsd::v13_2()),
             "freebsd-14.3" => Some(freebsd::v14_3()),
             "freebsd-main" => Some(freebsd::main()),
+            "freebsd-rack-14.3" => Some(freebsd::rack_14_3()),
+            "freebsd-rack-main" => Some(freebsd::rack_main()),
             "linux-6.18" => Some(linux::v6_18()),
             "rfc" => Some(rfc::textbook()),
             _ => None,

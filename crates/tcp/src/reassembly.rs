@@ -76,11 +76,27 @@ impl Reassembly {
         end
     }
 
-    /// Up to `most` blocks, the one touched last first.
-    pub(crate) fn sack_blocks(&self, isn: SeqNum, most: usize) -> SackBlocks {
+    /// The first part of `[left, right)` that is held already.
+    pub(crate) fn overlap(&self, left: Offset, right: Offset) -> Option<(Offset, Offset)> {
+        let at = self.ranges.partition_point(|range| range.right <= left);
+        let range = self.ranges.get(at).filter(|range| range.left < right)?;
+        Some((range.left.max(left), range.right.min(right)))
+    }
+
+    /// Up to `most` blocks: what arrived twice, if anything (RFC 2883), then those held, the one
+    /// touched last first.
+    pub(crate) fn sack_blocks(
+        &self,
+        isn: SeqNum,
+        most: usize,
+        duplicate: Option<(Offset, Offset)>,
+    ) -> SackBlocks {
         let mut blocks = SackBlocks::EMPTY;
+        if let Some((left, right)) = duplicate {
+            blocks.push(SackBlock { left: left.to_seq(isn), right: right.to_seq(isn) });
+        }
         let mut below = u64::MAX;
-        for _ in 0..most {
+        for _ in blocks.as_slice().len()..most {
             let newest = self.ranges.iter().filter(|r| r.touched < below).max_by_key(|r| r.touched);
             let Some(range) = newest else { break };
             below = range.touched;
@@ -120,7 +136,7 @@ mod tests {
             r.insert(Offset(left), Offset(left + 5));
         }
         r.insert(Offset(35), Offset(40));
-        let blocks = r.sack_blocks(SeqNum(1_000), 3);
+        let blocks = r.sack_blocks(SeqNum(1_000), 3, None);
         let lefts: Vec<_> = blocks.as_slice().iter().map(|b| b.left.0).collect();
         assert_eq!(lefts, [1_030, 1_070, 1_050]);
         assert_eq!(blocks.as_slice()[0].right, SeqNum(1_040));

@@ -4,8 +4,10 @@ use record::Purpose;
 use units::Instant;
 
 /// In order of precedence at equal instants.
-const ALL: [Purpose; 5] = [
+const ALL: [Purpose; 7] = [
     Purpose::DelayedAck,
+    Purpose::Reorder,
+    Purpose::LossProbe,
     Purpose::Retransmit,
     Purpose::Persist,
     Purpose::Keepalive,
@@ -21,10 +23,12 @@ pub(crate) struct Timers {
 const fn slot(purpose: Purpose) -> usize {
     match purpose {
         Purpose::DelayedAck => 0,
-        Purpose::Retransmit => 1,
-        Purpose::Persist => 2,
-        Purpose::Keepalive => 3,
-        Purpose::TimeWait => 4,
+        Purpose::Reorder => 1,
+        Purpose::LossProbe => 2,
+        Purpose::Retransmit => 3,
+        Purpose::Persist => 4,
+        Purpose::Keepalive => 5,
+        Purpose::TimeWait => 6,
     }
 }
 

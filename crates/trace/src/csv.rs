@@ -190,6 +190,7 @@ fn name(event: &Event) -> &'static str {
         Event::Sent { .. } => "sent",
         Event::Acked { .. } => "acked",
         Event::DupAck { .. } => "dup_ack",
+        Event::Lost { .. } => "lost",
         Event::Window { .. } => "window",
         Event::Timer(_) => "timer",
         Event::Waiting(_) => "waiting",
@@ -221,6 +222,7 @@ impl fmt::Display for Detail<'_> {
                 write!(f, "una_bytes={una} acked_bytes={bytes} nsegs={nsegs}")
             }
             Event::DupAck { count } => write!(f, "count={count}"),
+            Event::Lost { packets } => write!(f, "packets={packets}"),
             Event::Window { cwnd, ssthresh, cause } => {
                 write!(f, "cwnd_bytes={cwnd} ")?;
                 if ssthresh != u32::MAX {
@@ -261,6 +263,7 @@ const fn cause_name(cause: Cause) -> &'static str {
         Cause::SlowStartExit => "slow_start_exit",
         Cause::FastRetransmit => "fast_retransmit",
         Cause::LostRetransmission => "lost_retransmission",
+        Cause::LossProbe => "loss_probe",
         Cause::PartialAck => "partial_ack",
         Cause::Recovering => "recovering",
         Cause::Recovered => "recovered",
@@ -277,6 +280,8 @@ const fn purpose_name(purpose: Purpose) -> &'static str {
     match purpose {
         Purpose::Retransmit => "retransmit",
         Purpose::DelayedAck => "delayed_ack",
+        Purpose::Reorder => "reorder",
+        Purpose::LossProbe => "loss_probe",
         Purpose::Persist => "persist",
         Purpose::Keepalive => "keepalive",
         Purpose::TimeWait => "time_wait",

@@ -119,6 +119,7 @@ impl<W: Write> BlackBox<W> {
             | Cause::SlowStart
             | Cause::Avoidance
             | Cause::PartialAck
+            | Cause::LossProbe
             | Cause::Recovering => None,
         }
     }
@@ -132,6 +133,9 @@ const fn timer(purpose: Purpose) -> u32 {
         Purpose::Keepalive => 2,
         Purpose::TimeWait => 3,
         Purpose::DelayedAck => 4,
+        // The base stack has none of these; numbers behind its own.
+        Purpose::Reorder => 5,
+        Purpose::LossProbe => 6,
     }
 }
 

@@ -50,6 +50,7 @@ pub(crate) struct End {
     in_doubt: u64,
     dups_in_a_row: u64,
     pub(crate) timeouts: u64,
+    pub(crate) loss_probes: u64,
     pub(crate) sent_again: u64,
     pub(crate) wrote: u64,
     pub(crate) read: u64,
@@ -86,6 +87,7 @@ impl End {
             in_doubt: 0,
             dups_in_a_row: 0,
             timeouts: 0,
+            loss_probes: 0,
             sent_again: 0,
             wrote: 0,
             read: 0,
@@ -102,7 +104,15 @@ impl End {
                 self.dups_in_a_row = u64::from(count);
             }
             Event::Acked { .. } => self.dups_in_a_row = 0,
-            Event::Timer(Purpose::Retransmit) => self.timeouts += 1,
+            Event::Timer(Purpose::Retransmit) => {
+                self.timeouts += 1;
+                self.in_doubt = self.max;
+            }
+            Event::Lost { .. } => self.in_doubt = self.max,
+            Event::Timer(Purpose::LossProbe) => {
+                self.loss_probes += 1;
+                self.in_doubt = self.max;
+            }
             Event::Waiting(why) => self.waiting = Some(why),
             Event::Wrote { bytes } => self.wrote += u64::from(bytes),
             Event::Read { bytes, upto } => {
@@ -242,7 +252,7 @@ impl Stream {
             end.sent_again += 1;
             match kind {
                 SentKind::Again(Cause::Timeout) => assert!(end.timeouts > 0),
-                SentKind::Again(Cause::FastRetransmit | Cause::PartialAck) => {
+                SentKind::Again(Cause::FastRetransmit | Cause::PartialAck | Cause::LossProbe) => {
                     assert!(start < end.in_doubt);
                 }
                 // The byte of a probe, which the receiver need not have taken.

@@ -50,6 +50,7 @@ impl Endpoint {
     pub(crate) fn on_dup_ack<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
         self.snd.dup_acks += 1;
         let count = self.snd.dup_acks;
+        self.snd.limited = count.min(2);
         cx.emit(|| Event::DupAck { count });
         if self.cc.in_recovery() {
             // Each one tells that a segment has left the network (RFC 5681 section 3.2, step 4).

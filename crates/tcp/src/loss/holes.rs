@@ -114,6 +114,7 @@ impl Endpoint {
     fn holes_dup_ack<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, heard: &Heard, update: &Update) {
         self.snd.dup_acks += 1;
         let count = self.snd.dup_acks;
+        self.snd.limited = count.min(2);
         cx.emit(|| Event::DupAck { count });
         let maxseg = self.mss();
         if self.cc.in_recovery() {
@@ -244,8 +245,9 @@ impl Endpoint {
         };
         let loss = holes_of!(self);
         let window = loss.holes.partial_ack_window(acked, since, maxseg, ssthresh);
-        if loss.rule.newsack {
-            loss.holes.rescue(&rescue);
+        if loss.rule.newsack && loss.holes.rescue(&rescue) {
+            // The last segments may be missing too, though nothing beyond them tells.
+            cx.emit(|| Event::Lost { packets: 1 });
         }
         self.cc.set_window(Bytes(window));
         self.emit_window(cx, Cause::Recovering);

@@ -21,7 +21,7 @@ impl Endpoint {
         let avail = self.snd.buffer.used();
         let cwnd = self.send_window();
         let sendwin = self.snd.wnd.min(cwnd);
-        let mut len = match self.room_beyond_holes() {
+        let mut len = match self.room_beyond_holes().or_else(|| self.timed_room()) {
             None => avail.min(sendwin).saturating_sub(off),
             Some(room) => avail.min(self.snd.wnd).saturating_sub(off).min(room),
         };

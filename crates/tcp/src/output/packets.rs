@@ -29,7 +29,7 @@ impl Endpoint {
         let in_flight = if resending {
             (self.snd.nxt - self.snd.una).div_ceil(mss)
         } else {
-            self.snd.map.sums().all.packets
+            self.packets_in_flight()
         };
         let quota = cwnd.saturating_sub(in_flight);
         let window_end = self.snd.una + self.snd.wnd;

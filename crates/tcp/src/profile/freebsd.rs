@@ -7,13 +7,14 @@
 use cc::newreno::Params;
 use packet::SynLayout;
 use recovery::holes::HolesParams;
+use recovery::rack_freebsd::ThreshParams;
 use units::{Bytes, Duration};
 
 use crate::probes::Keepalive;
 
 use super::{
     AckRule, BurstRule, EcnRule, Family, HolesRule, IdleRule, LossRule, ProbeRule, Profile,
-    ReceiveBufferRule, RtoRule, SendBufferRule,
+    RackRule, ReceiveBufferRule, RtoRule, SendBufferRule, TimedRule,
 };
 
 /// releng/13.2.
@@ -89,5 +90,33 @@ pub(super) fn main() -> Profile {
     profile.name = "freebsd-main";
     profile.newreno = Params::FREEBSD_MAIN_2024_10;
     profile.loss = LossRule::Holes(HolesRule { params: HolesParams::FREEBSD_MAIN, newsack: true });
+    profile
+}
+
+/// releng/14.3 with its RACK stack (tcp_stacks/rack.c): before D53832, with the two older reverts.
+pub(super) fn rack_14_3() -> Profile {
+    let mut profile = v14_3();
+    profile.name = "freebsd-rack-14.3";
+    profile.rto = RtoRule::Rack;
+    profile.loss = LossRule::Timed(TimedRule::Rack(RackRule {
+        thresh: ThreshParams::DEFAULT,
+        rtt_divisor: 0,
+        revert_unsent: true,
+        revert_duplicates: true,
+    }));
+    profile
+}
+
+/// main with D53832 ("Improve rack to better handle reordering", November 2025).
+pub(super) fn rack_main() -> Profile {
+    let mut profile = main();
+    profile.name = "freebsd-rack-main";
+    profile.rto = RtoRule::Rack;
+    profile.loss = LossRule::Timed(TimedRule::Rack(RackRule {
+        thresh: ThreshParams::DEFAULT,
+        rtt_divisor: 2,
+        revert_unsent: true,
+        revert_duplicates: true,
+    }));
     profile
 }

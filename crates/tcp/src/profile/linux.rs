@@ -8,7 +8,7 @@ use crate::probes::Keepalive;
 
 use super::{
     AckRule, BurstRule, EcnRule, Family, IdleRule, LossRule, ProbeRule, Profile, ReceiveBufferRule,
-    RtoRule, SendBufferRule,
+    RtoRule, SendBufferRule, TimedRule,
 };
 
 /// Linux 6.18, default sysctls, HZ = 250, as recorded in the project's Linux traces.
@@ -46,7 +46,7 @@ pub(super) fn v6_18() -> Profile {
             rmem_max: Bytes(212_992),
         },
         burst: BurstRule::Linux { min_segments: 2, rtt_log: 9 },
-        loss: LossRule::Duplicates,
+        loss: LossRule::Timed(TimedRule::Linux),
         limited_transmit: true,
         strict_timestamps: false,
         // tcp_invalid_ratelimit: one within half a second

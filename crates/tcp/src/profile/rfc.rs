@@ -8,7 +8,7 @@ use crate::probes::Keepalive;
 
 use super::{
     AckRule, BurstRule, EcnRule, Family, IdleRule, LossRule, ProbeRule, Profile, ReceiveBufferRule,
-    RtoRule, SendBufferRule,
+    RtoRule, SendBufferRule, TimedRule,
 };
 
 /// RFC 9293 with 5681, 6582, 6298, 6928, 7323, 2018, 3042, 3465 (L = 2), 3168 and 5961.
@@ -34,7 +34,7 @@ pub(super) fn textbook() -> Profile {
         send_buffer: SendBufferRule::Fixed { space: Bytes(64 << 20) },
         receive_buffer: ReceiveBufferRule::Fixed { space: Bytes(64 << 20) },
         burst: BurstRule::Rfc,
-        loss: LossRule::Duplicates,
+        loss: LossRule::Timed(TimedRule::Rfc),
         limited_transmit: true,
         strict_timestamps: true,
         // RFC 5961 section 7.

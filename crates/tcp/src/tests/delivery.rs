@@ -16,7 +16,11 @@ fn a_megabyte_arrives_between_all_systems() {
             pair.to_write = 1_000_000;
             pair.run(MINUTE);
             assert_eq!(pair.read, 1_000_000, "{client} to {server}");
-            assert_eq!(pair.client.totals().retransmitted_packets, 0, "{client} to {server}");
+            // Two packets in one burst may wait for the textbook's delayed ACK, which it does not
+            // allow for in the time of a probe (RFC 8985 section 7.2).
+            let probes = u64::from(client == "rfc" && server == "rfc");
+            let resent = pair.client.totals().retransmitted_packets;
+            assert!(resent <= probes, "{client} to {server}: {resent}");
         }
     }
 }

@@ -1,0 +1,108 @@
+//! The estimator of FreeBSD's RACK stack: microseconds, no clock ticks.
+//!
+//! Source: tcp_stacks/rack.c (tcp_rack_xmit_timer_commit, RACK_REXMTVAL, rack_timer_start).
+
+use units::Duration;
+
+use crate::rtt::{Sample, Sampled};
+
+/// Before the first sample (`RACKTO_MSEC_TO_USEC`, TCPTV_RTOBASE).
+const FIRST: u64 = 1_000_000;
+/// Least timeout before the slop (`rack_rto_min`).
+const LEAST: u64 = 30_000;
+/// Added to every timeout (`rack_slop`, tcp_rexmit_slop).
+const SLOP: u64 = 200_000;
+/// Longest timeout (`rack_rto_max`).
+const MOST: u64 = 4_000_000;
+
+/// The estimator of one connection; microseconds throughout.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RttRack {
+    srtt: Option<u64>,
+    rttvar: u64,
+    rto: u64,
+}
+
+impl RttRack {
+    /// An estimator without a sample; its timeout is one second.
+    pub const fn new() -> Self {
+        Self { srtt: None, rttvar: 0, rto: FIRST }
+    }
+
+    /// Takes in a sample; ends any backoff.
+    pub fn on_sample(&mut self, sampled: &Sampled) -> Duration {
+        let rtt = match sampled.sample {
+            Sample::Echo { ms } => u64::from(ms) * 1_000,
+            Sample::Timed { sent, acked } => acked.since(sent).as_micros(),
+        };
+        let rtt = rtt.max(1);
+        let srtt = match self.srtt {
+            None => {
+                self.rttvar = rtt / 2;
+                rtt
+            }
+            Some(srtt) => {
+                self.rttvar = self.rttvar - self.rttvar / 4 + srtt.abs_diff(rtt) / 4;
+                srtt - srtt / 8 + rtt / 8
+            }
+        };
+        self.srtt = Some(srtt);
+        self.rto = ((srtt + 4 * self.rttvar).max(LEAST) + SLOP).min(MOST);
+        Duration::from_micros(rtt)
+    }
+
+    /// Backs off.
+    pub fn on_timeout(&mut self) {
+        self.rto = (2 * self.rto).min(MOST);
+    }
+
+    /// Retransmission timeout in force, backed off.
+    pub const fn rto(&self) -> Duration {
+        Duration::from_micros(self.rto)
+    }
+
+    /// Smoothed round-trip time; `None` before the first sample.
+    pub fn srtt(&self) -> Option<Duration> {
+        self.srtt.map(Duration::from_micros)
+    }
+}
+
+impl Default for RttRack {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use units::{Instant, Offset};
+
+    fn sample(us: u64) -> Sampled {
+        let acked = Instant::ZERO + Duration::from_micros(us);
+        let sample = Sample::Timed { sent: Instant::ZERO, acked };
+        Sampled { sample, shift: 0, snd_una: Offset(1), snd_nxt: Offset(1) }
+    }
+
+    #[test]
+    fn thirty_milliseconds_and_the_slop_at_least() {
+        let mut rtt = RttRack::new();
+        assert_eq!(rtt.rto(), Duration::from_secs(1));
+        rtt.on_sample(&sample(150));
+        assert_eq!(rtt.rto(), Duration::from_millis(230));
+        let mut rtt = RttRack::new();
+        rtt.on_sample(&sample(45_000));
+        assert_eq!(rtt.srtt(), Some(Duration::from_millis(45)));
+        // 45 + 4 * 22.5 + 200
+        assert_eq!(rtt.rto(), Duration::from_millis(335));
+        rtt.on_sample(&sample(53_000));
+        assert_eq!(rtt.srtt(), Some(Duration::from_micros(46_000)));
+    }
+
+    #[test]
+    fn it_backs_off_to_four_seconds() {
+        let mut rtt = RttRack::new();
+        (0..5).for_each(|_| rtt.on_timeout());
+        assert_eq!(rtt.rto(), Duration::from_secs(4));
+    }
+}

@@ -1,0 +1,424 @@
+//! Losses told by the time packets were sent: RACK-TLP (RFC 8985) as the RFC has it, as Linux does
+//! it (tcp_ack, tcp_fastretrans_alert), and FreeBSD's RACK stack (tcp_stacks/rack.c).
+//!
+//! An acknowledgment goes through the same steps everywhere: what was delivered (`account`), whether
+//! the recovery ends or was needless, what is lost now, how much may be sent (`budget`). `judge`
+//! tells what each system concludes from what was delivered; `timers` has the reordering timer, the
+//! probe and the timeout.
+
+mod budget;
+mod judge;
+mod send;
+mod timers;
+
+use cc::{Acked, Controller, Recovered, Signal as Sign};
+use machine::Cx;
+use packet::Segment;
+use record::{Cause, Event, Purpose, Recorder};
+use recovery::dsack;
+use recovery::rack::{Found, Standing};
+use recovery::tlp::{ProbeAck, PtoRule, Tlp, Verdict};
+use recovery::undo::{Undo, older};
+use units::{Bytes, Duration, Instant, Offset};
+
+use super::{Heard, Repair};
+use crate::endpoint::Endpoint;
+use crate::profile::TimedRule;
+use crate::sent::Delivered;
+use budget::Budget;
+use judge::{Judge, Moment};
+
+/// What a stack that judges by time knows of losses.
+#[derive(Debug, Clone)]
+pub(crate) struct TimedLoss {
+    judge: Judge,
+    budget: Budget,
+    tlp: Tlp,
+    pto: PtoRule,
+    /// What Linux needs to take an episode back.
+    undo: Undo,
+    /// After a timeout: until this is acknowledged its losses are repaired, and no recovery begins.
+    timeout_until: Option<Offset>,
+    /// A probe is to leave.
+    probe_due: bool,
+}
+
+/// What an acknowledgment delivered.
+#[derive(Debug, Clone, Copy, Default)]
+struct Account {
+    bytes: u64,
+    packets: u64,
+    /// Packets that this acknowledgment covers, and those it reports.
+    acked: Delivered,
+    reported: Delivered,
+    /// Packets newly reported.
+    newly_reported: u64,
+    /// The recovery was needless: the threshold it began with.
+    undone: Option<u64>,
+}
+
+impl TimedLoss {
+    pub(crate) const fn new(rule: TimedRule, hz: u32) -> Self {
+        let (pto, probes) = match rule {
+            // RFC 8985 section 7.2: the peer may delay by 200 ms, if nothing better is known.
+            TimedRule::Rfc => (PtoRule::Rfc { max_ack_delay: Duration::from_millis(200) }, 1),
+            TimedRule::Linux => (PtoRule::Linux { hz }, 1),
+            TimedRule::Rack(_) => (PtoRule::FreeBsd, 2),
+        };
+        Self {
+            judge: Judge::new(rule),
+            budget: Budget::None,
+            tlp: Tlp::new(probes),
+            pto,
+            undo: Undo::begin(Offset(0), 0, None),
+            timeout_until: None,
+            probe_due: false,
+        }
+    }
+}
+
+/// The part of the endpoint's state that this folder is about; nothing happens without.
+macro_rules! timed_of {
+    ($endpoint:expr) => {
+        match &mut $endpoint.snd.repair {
+            $crate::loss::Repair::Timed(loss) => loss,
+            _ => return Default::default(),
+        }
+    };
+}
+use timed_of;
+
+impl Endpoint {
+    /// An acceptable acknowledgment.
+    pub(crate) fn timed_ack<R: Recorder>(
+        &mut self,
+        cx: &mut Cx<'_, R>,
+        segment: &Segment,
+        heard: &Heard,
+    ) {
+        let advances = heard.th_ack > self.snd.una;
+        if !advances && heard.blocks().is_empty() {
+            return;
+        }
+        let echo = segment.timestamps.filter(|_| self.link.timestamps).map(|stamps| stamps.ecr);
+        if advances {
+            self.undo_timed_timeout(cx, echo);
+        }
+        let account = self.account(cx.now, heard, echo);
+        if account.newly_reported > 0 {
+            let count = self.snd.map.sums().sacked.packets.min(u64::from(u32::MAX)) as u32;
+            cx.emit(|| Event::DupAck { count });
+        }
+        self.take_timed_rtt(cx, segment, heard.th_ack, &account);
+        if advances {
+            self.snd.shift = 0;
+            if heard.th_ack == self.snd.max {
+                self.timers.stop(Purpose::Retransmit);
+            } else {
+                self.arm_retransmit(cx.now);
+            }
+        }
+        self.hear_of_duplicate(cx, heard, &account);
+        if let Some(ssthresh) = account.undone {
+            self.leave_needless(cx, ssthresh);
+        }
+        self.settle_recovery(cx, heard, echo);
+        let found = self.detect_losses(cx.now);
+        self.act_on_losses(cx, &found);
+        if self.cc.in_recovery() && self.snd.ecn_episode.is_none() {
+            self.spend(cx, &account, advances, found.packets > 0);
+        }
+        if advances {
+            self.grow_and_advance(cx, heard, &account);
+        }
+        self.plan_probe_timer(cx.now);
+        self.call_output();
+    }
+
+    /// Takes blocks and acknowledgment into the map of what is under way.
+    fn account(&mut self, now: Instant, heard: &Heard, echo: Option<u32>) -> Account {
+        let moment = Moment {
+            now,
+            srtt: self.rtt.srtt().unwrap_or(Duration::ZERO),
+            min_rtt: self.totals.min_rtt.unwrap_or(Duration::ZERO),
+        };
+        let clock = self.clock;
+        // Does the acknowledgment echo what was sent before the packet left again?
+        let echo_older =
+            |sent_at: Instant| echo.is_some_and(|e| older(e, clock.timestamp(sent_at)));
+        let mut account = Account::default();
+        let map = &mut self.snd.map;
+        let before = *map.sums();
+        let judge = &mut timed_of!(self).judge;
+        let mut newest = None;
+        let reported = map.apply_sack(heard.blocks(), |piece| {
+            account.reported.add(piece);
+            if judge.on_reported(piece, echo_older(piece.sent_at()), &moment) {
+                newest = newest.max(Some((piece.sent_at(), piece.end())));
+            }
+        });
+        account.newly_reported = reported.packets;
+        if let Some((sent_at, end)) = newest {
+            map.pass(sent_at, end);
+        }
+        let mut passed_acked = false;
+        map.acknowledge(heard.th_ack, |piece| {
+            account.acked.add(piece);
+            passed_acked |= piece.passed() && !piece.sacked();
+            let older = echo_older(piece.sent_at());
+            account.undone = judge.on_acked(piece, older, &moment).or(account.undone);
+        });
+        if passed_acked {
+            let any_passed = map.newest_passed().is_some();
+            account.undone = judge.on_passed_acked(any_passed).or(account.undone);
+        }
+        judge.on_ack(heard.th_ack);
+        let after = *map.sums();
+        let left = |sums: &recovery::sendmap::Sums| {
+            (sums.all.bytes - sums.sacked.bytes, sums.all.packets - sums.sacked.packets)
+        };
+        account.bytes = left(&before).0.saturating_sub(left(&after).0);
+        account.packets = left(&before).1.saturating_sub(left(&after).1);
+        account
+    }
+
+    /// What the acknowledgment reports to have arrived twice, and what it says of a probe.
+    fn hear_of_duplicate<R: Recorder>(
+        &mut self,
+        cx: &mut Cx<'_, R>,
+        heard: &Heard,
+        account: &Account,
+    ) {
+        let duplicate = dsack::duplicate(heard.th_ack, heard.blocks());
+        let (una, max, mss) = (self.snd.una, self.snd.max, self.mss());
+        let any_passed = duplicate.is_some() && self.snd.map.newest_passed().is_some();
+        let loss = timed_of!(self);
+        let verdict = loss.tlp.on_ack(&ProbeAck {
+            th_ack: heard.th_ack,
+            duplicate,
+            bare_duplicate: heard.th_ack == una && account.bytes == 0 && heard.blocks().is_empty(),
+        });
+        if heard.th_ack > una {
+            loss.tlp.on_progress();
+        }
+        let mut restored = None;
+        if let Some(block) = duplicate {
+            let packets = block.1.since(block.0).get().div_ceil(mss).max(1);
+            loss.undo.on_duplicate(block, packets, una);
+            // The duplicate of a probe shows nothing.
+            if verdict != Verdict::NoLoss {
+                restored = loss.judge.on_duplicate(block, una, max, any_passed);
+            }
+        }
+        if let Some(ssthresh) = restored {
+            self.totals.spurious += 1;
+            self.cc.set_threshold(threshold(ssthresh));
+            self.emit_window(cx, Cause::Undone);
+        }
+        if verdict == Verdict::RepairedLoss && !self.cc.in_recovery() {
+            // RFC 8985 section 7.4.2: the window is lowered as for any loss, at once.
+            let change = self.cc.on_congested(&self.congested(Sign::Loss));
+            self.note(cx, change, Cause::LossProbe);
+            let pipe = self.snd.map.sums().pipe();
+            let change = self.cc.on_recovered(&Recovered { th_ack: heard.th_ack, pipe });
+            self.note(cx, change, Cause::Recovered);
+        }
+    }
+
+    /// D53832 and the older reverts: the threshold as it was when the recovery began; the window
+    /// was never lowered.
+    fn leave_needless<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, ssthresh: u64) {
+        self.totals.spurious += 1;
+        self.cc.set_threshold(threshold(ssthresh));
+        timed_of!(self).judge.leave();
+        if self.cc.in_recovery() {
+            self.cc.leave_recovery();
+            timed_of!(self).budget = Budget::None;
+            self.snd.map.unmark_lost();
+        }
+        self.emit_window(cx, Cause::Undone);
+    }
+
+    /// Ends a recovery, or a timeout's repair, whose time has come; takes it back where the system
+    /// does and may.
+    fn settle_recovery<R: Recorder>(
+        &mut self,
+        cx: &mut Cx<'_, R>,
+        heard: &Heard,
+        echo: Option<u32>,
+    ) {
+        if let Some(end) = self.snd.ecn_episode {
+            if heard.th_ack > end {
+                self.end_ecn_episode(cx, heard.th_ack);
+            }
+            return;
+        }
+        let point = self.cc.recovery_point();
+        let in_recovery = self.cc.in_recovery();
+        let advances = heard.th_ack > self.snd.una;
+        let pipe = self.snd.map.sums().pipe();
+        let nothing_resent = self.snd.map.sums().resent.packets == 0;
+        let loss = timed_of!(self);
+        if loss.timeout_until.is_some_and(|end| heard.th_ack >= end) {
+            loss.timeout_until = None;
+            loss.undo.forget();
+            loss.judge.on_recovered();
+        }
+        if !in_recovery {
+            return;
+        }
+        // tcp_try_undo_recovery, tcp_try_undo_partial: while a retransmission is under way its own
+        // acknowledgment is awaited.
+        let settled = heard.th_ack >= point || nothing_resent;
+        let needless = (advances && settled && loss.undo.may(echo)) || loss.undo.all_duplicates();
+        if loss.judge.takes_back() && needless {
+            loss.undo.forget();
+            loss.budget = Budget::None;
+            self.snd.map.unmark_lost();
+            self.totals.spurious += 1;
+            let change = self.cc.on_congested(&self.congested(Sign::SpuriousRecovery));
+            self.note(cx, change, Cause::Undone);
+        } else if heard.th_ack >= point {
+            let left = loss.budget.left(u64::from(self.link.mss));
+            loss.budget = Budget::None;
+            loss.undo.forget();
+            loss.judge.on_recovered();
+            let change = self.cc.on_recovered(&Recovered { th_ack: heard.th_ack, pipe });
+            if let Some(left) = left {
+                // rack_post_recovery: not below the threshold, and a bit of unused credit.
+                let control = self.cc.control();
+                let window = control.window.max(control.ssthresh.unwrap_or(control.window));
+                self.cc.set_window(window + Bytes(left));
+            }
+            self.note(cx, change, Cause::Recovered);
+        }
+    }
+
+    fn standing(&self, now: Instant) -> Standing {
+        let in_recovery = match &self.snd.repair {
+            Repair::Timed(loss) => self.cc.in_recovery() || loss.timeout_until.is_some(),
+            _ => false,
+        };
+        Standing {
+            now,
+            in_recovery,
+            min_rtt: self.totals.min_rtt.unwrap_or(Duration::ZERO),
+            srtt: self.rtt.srtt().unwrap_or(Duration::ZERO),
+        }
+    }
+
+    /// Looks for losses, and sets the timer for those that may become some.
+    fn detect_losses(&mut self, now: Instant) -> Found {
+        let standing = self.standing(now);
+        let srtt = self.rtt.srtt();
+        let map = &mut self.snd.map;
+        if map.sums().sacked.packets == 0 && map.sums().lost.packets == 0 {
+            // Nothing was passed by anything.
+            self.timers.stop(Purpose::Reorder);
+            return Found::default();
+        }
+        let Repair::Timed(loss) = &mut self.snd.repair else { return Found::default() };
+        let found = loss.judge.detect(map, &standing, srtt);
+        match found.again_after {
+            Some(after) => self.timers.set(Purpose::Reorder, now + after),
+            None => self.timers.stop(Purpose::Reorder),
+        }
+        found
+    }
+
+    /// What was found lost begins a recovery, unless one runs or a timeout's losses are repaired.
+    fn act_on_losses<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, found: &Found) {
+        if found.packets > 0 {
+            let packets = found.packets.min(u64::from(u32::MAX)) as u32;
+            cx.emit(|| Event::Lost { packets });
+        }
+        let repairing = timed_of!(self).timeout_until.is_some();
+        if found.packets == 0 || self.cc.in_recovery() || repairing {
+            return;
+        }
+        let control = self.cc.control();
+        let flight = *self.snd.map.sums();
+        let una = self.snd.una;
+        let mss = self.mss();
+        let loss = timed_of!(self);
+        loss.tlp.forget();
+        loss.undo = Undo::begin(una, 0, None);
+        loss.judge.begin(control.ssthresh.map_or(u64::MAX, Bytes::get));
+        loss.budget = loss.judge.budget(&flight, control.window.get(), mss);
+        self.totals.fast_recoveries += 1;
+        self.snd.timed = None;
+        let change = self.cc.on_congested(&self.congested(Sign::Loss));
+        self.note(cx, change, Cause::FastRetransmit);
+    }
+
+    /// Proportional rate reduction.
+    fn spend<R: Recorder>(
+        &mut self,
+        cx: &mut Cx<'_, R>,
+        account: &Account,
+        advances: bool,
+        newly_lost: bool,
+    ) {
+        let sums = *self.snd.map.sums();
+        let control = self.cc.control();
+        let ssthresh = control.ssthresh.unwrap_or(control.window).get();
+        let mss = self.mss();
+        let ack = budget::Ack {
+            bytes: account.bytes,
+            packets: account.packets,
+            advances,
+            newly_lost,
+            ssthresh,
+            mss,
+        };
+        if let Some(window) = timed_of!(self).budget.on_ack(&ack, &sums) {
+            self.cc.set_window(Bytes(window));
+            self.emit_window(cx, Cause::Recovering);
+        }
+    }
+
+    /// The controller counts the acknowledgment, and `snd_una` moves.
+    fn grow_and_advance<R: Recorder>(
+        &mut self,
+        cx: &mut Cx<'_, R>,
+        heard: &Heard,
+        account: &Account,
+    ) {
+        let change = self.cc.on_acked(&Acked {
+            now: cx.now,
+            una: heard.th_ack,
+            bytes: heard.th_ack - self.snd.una,
+            packets: account.packets.min(u64::from(u32::MAX)) as u32,
+            nsegs: heard.nsegs,
+            resending: timed_of!(self).timeout_until.is_some(),
+            snd_wnd: self.snd.wnd,
+            window_limited: self.snd.window_limited,
+            max_packets_out: self.snd.max_packets_out as u32,
+        });
+        self.advance(cx, heard, change);
+    }
+
+    /// A round trip from what was acknowledged, else from what was reported.
+    fn take_timed_rtt<R: Recorder>(
+        &mut self,
+        cx: &mut Cx<'_, R>,
+        segment: &Segment,
+        th_ack: Offset,
+        account: &Account,
+    ) {
+        let by_ack = account.acked.packets > 0 || th_ack > self.snd.una;
+        let delivered = if by_ack { &account.acked } else { &account.reported };
+        if delivered.packets == 0 {
+            return;
+        }
+        if by_ack || delivered.oldest_sent().is_some() {
+            self.take_rtt(cx, segment, th_ack, delivered);
+            timed_of!(self).tlp.on_rtt_sample();
+        }
+    }
+}
+
+/// A threshold in bytes; `u64::MAX` where it was not set.
+const fn threshold(bytes: u64) -> Option<Bytes> {
+    if bytes == u64::MAX { None } else { Some(Bytes(bytes)) }
+}

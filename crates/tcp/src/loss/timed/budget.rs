@@ -1,0 +1,100 @@
+//! How much may be sent in a recovery: proportional rate reduction, by whose rules.
+
+use recovery::prr::linux::{self, PrrLinux};
+use recovery::prr::rack::PrrRack;
+use recovery::prr::rfc9937::{self, Prr9937};
+use recovery::sendmap::Sums;
+
+/// The counters of a recovery.
+#[derive(Debug, Clone)]
+pub(super) enum Budget {
+    /// None runs.
+    None,
+    /// RFC 9937: sets the window.
+    Rfc(Prr9937),
+    /// Linux: sets the window, in packets.
+    Linux(PrrLinux),
+    /// FreeBSD's RACK stack: a credit beside the window.
+    FreeBsd(PrrRack),
+}
+
+/// An acknowledgment in recovery.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ack {
+    /// What it delivered.
+    pub(super) bytes: u64,
+    pub(super) packets: u64,
+    /// It moves `snd_una`.
+    pub(super) advances: bool,
+    /// Losses were found with it.
+    pub(super) newly_lost: bool,
+    pub(super) ssthresh: u64,
+    pub(super) mss: u64,
+}
+
+impl Budget {
+    /// Counts an acknowledgment; tells the window in bytes, where it is by the window that sending
+    /// is held back.
+    pub(super) fn on_ack(&mut self, ack: &Ack, sums: &Sums) -> Option<u64> {
+        match self {
+            Self::None => None,
+            Self::Rfc(prr) => prr.on_ack(&rfc9937::PrrAck {
+                delivered: ack.bytes,
+                inflight: sums.pipe(),
+                safe: ack.advances && !ack.newly_lost,
+                ssthresh: ack.ssthresh,
+                smss: ack.mss,
+            }),
+            Self::Linux(prr) => {
+                let window = prr.on_ack(&linux::PrrAck {
+                    acked: ack.packets,
+                    in_flight: sums.packets_in_flight(),
+                    una_advanced: ack.advances,
+                    newly_lost: ack.newly_lost,
+                    ssthresh: ack.ssthresh / ack.mss,
+                });
+                window.map(|packets| packets * ack.mss)
+            }
+            Self::FreeBsd(prr) => {
+                prr.on_ack(ack.bytes, sums.pipe(), ack.ssthresh, ack.mss);
+                None
+            }
+        }
+    }
+
+    /// `bytes` left, new or again, as so many packets.
+    pub(super) fn on_sent(&mut self, bytes: u64, packets: u64) {
+        match self {
+            Self::None => {}
+            Self::Rfc(prr) => prr.on_sent(bytes),
+            Self::Linux(prr) => prr.on_sent(packets),
+            Self::FreeBsd(prr) => prr.on_sent(bytes),
+        }
+    }
+
+    /// Has a recovery begun in which nothing was sent yet?
+    pub(super) const fn untouched(&self) -> bool {
+        match self {
+            Self::None => false,
+            Self::Rfc(prr) => prr.prr_out == 0,
+            Self::Linux(prr) => prr.prr_out == 0,
+            Self::FreeBsd(prr) => prr.prr_out == 0,
+        }
+    }
+
+    /// The credit, where sending is held back by one.
+    pub(super) const fn credit(&self) -> Option<u64> {
+        match self {
+            Self::FreeBsd(prr) => Some(prr.prr_sndcnt),
+            _ => None,
+        }
+    }
+
+    /// What of a credit is left for the window at the end.
+    pub(super) fn left(&self, mss: u64) -> Option<u64> {
+        match self {
+            Self::FreeBsd(prr) => Some(prr.left(mss)),
+            _ => None,
+        }
+    }
+}

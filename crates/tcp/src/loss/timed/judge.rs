@@ -1,0 +1,255 @@
+//! What each system concludes from what was delivered and when.
+
+use recovery::dsack::Block;
+use recovery::prr::linux::PrrLinux;
+use recovery::prr::rack::PrrRack;
+use recovery::prr::rfc9937::{Flight, Prr9937};
+use recovery::rack::{Delivered, Found, Rack, Standing};
+use recovery::rack_freebsd::RackFreeBsd;
+use recovery::rack_undo::{Arrival, Arrived, RackUndo, Reverts};
+use recovery::sendmap::{Piece, SendMap, Sums};
+use units::{Duration, Instant, Offset};
+
+use super::budget::Budget;
+use crate::profile::{RackRule, TimedRule};
+
+/// Who judges.
+#[derive(Debug, Clone)]
+pub(super) enum Judge {
+    /// RFC 8985.
+    Rfc(Rack),
+    /// Linux.
+    Linux(Rack),
+    /// FreeBSD's RACK stack.
+    FreeBsd(FreeBsd),
+}
+
+/// FreeBSD's RACK stack.
+#[derive(Debug, Clone)]
+pub(super) struct FreeBsd {
+    rule: RackRule,
+    rack: RackFreeBsd,
+    undo: RackUndo,
+    reverts: Reverts,
+    /// When the packet sent last of those delivered had left, and its round trip.
+    latest: (Instant, Duration),
+}
+
+/// When something was delivered.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Moment {
+    pub(super) now: Instant,
+    pub(super) srtt: Duration,
+    pub(super) min_rtt: Duration,
+}
+
+impl Judge {
+    pub(super) const fn new(rule: TimedRule) -> Self {
+        match rule {
+            TimedRule::Rfc => Self::Rfc(Rack::new()),
+            TimedRule::Linux => Self::Linux(Rack::new()),
+            TimedRule::Rack(rule) => Self::FreeBsd(FreeBsd {
+                rule,
+                rack: RackFreeBsd::new(rule.thresh),
+                undo: RackUndo::new(rule.rtt_divisor),
+                reverts: Reverts::begin(u64::MAX),
+                latest: (Instant::ZERO, Duration::ZERO),
+            }),
+        }
+    }
+
+    /// Does the system take a recovery back by timestamps and D-SACK (tcp_try_undo_recovery)?
+    pub(super) const fn takes_back(&self) -> bool {
+        matches!(self, Self::Linux(_))
+    }
+
+    /// A packet was reported, shown as it stood before. Does it pass all that was sent before it?
+    pub(super) fn on_reported(&mut self, piece: &Piece, echo_older: bool, at: &Moment) -> bool {
+        match self {
+            Self::Rfc(rack) | Self::Linux(rack) => {
+                rack.on_delivered(&Delivered::of(piece, echo_older), at.now, at.min_rtt);
+                // RACK passes by its own clock.
+                false
+            }
+            Self::FreeBsd(freebsd) => {
+                freebsd.time(piece, at.now);
+                if piece.passed() {
+                    freebsd.rack.on_reordering(at.now);
+                }
+                let arrival = freebsd.undo.on_arrival(&Arrived::of(piece), false, at.srtt, at.now);
+                if arrival != Arrival::Ordinary {
+                    freebsd.rack.on_reordering(at.now);
+                }
+                arrival == Arrival::Ordinary
+            }
+        }
+    }
+
+    /// A packet was acknowledged, shown as it stood before. Tells the threshold to go back to if
+    /// that shows the recovery to be needless.
+    pub(super) fn on_acked(&mut self, piece: &Piece, echo_older: bool, at: &Moment) -> Option<u64> {
+        if piece.sacked() {
+            return None;
+        }
+        match self {
+            Self::Rfc(rack) | Self::Linux(rack) => {
+                rack.on_delivered(&Delivered::of(piece, echo_older), at.now, at.min_rtt);
+                None
+            }
+            Self::FreeBsd(freebsd) => {
+                freebsd.time(piece, at.now);
+                if piece.passed() {
+                    freebsd.rack.on_reordering(at.now);
+                    return None;
+                }
+                match freebsd.undo.on_arrival(&Arrived::of(piece), true, at.srtt, at.now) {
+                    Arrival::Ordinary => None,
+                    Arrival::Reordered => {
+                        freebsd.rack.on_reordering(at.now);
+                        None
+                    }
+                    Arrival::Undone { ssthresh } => {
+                        freebsd.rack.on_reordering(at.now);
+                        Some(ssthresh)
+                    }
+                }
+            }
+        }
+    }
+
+    /// Packets that had been passed were acknowledged.
+    pub(super) fn on_passed_acked(&mut self, any_passed: bool) -> Option<u64> {
+        match self {
+            Self::FreeBsd(freebsd) if freebsd.rule.revert_unsent && freebsd.undo.recovers() => {
+                freebsd.reverts.on_passed_acked(any_passed)
+            }
+            _ => None,
+        }
+    }
+
+    pub(super) fn on_ack(&mut self, th_ack: Offset) {
+        if let Self::FreeBsd(freebsd) = self {
+            freebsd.rack.on_ack(th_ack);
+        }
+    }
+
+    /// A duplicate was reported. Tells the threshold to go back to if that shows a recovery that is
+    /// over to have been needless.
+    pub(super) fn on_duplicate(
+        &mut self,
+        (start, end): Block,
+        snd_una: Offset,
+        snd_max: Offset,
+        any_passed: bool,
+    ) -> Option<u64> {
+        match self {
+            Self::Rfc(rack) | Self::Linux(rack) => {
+                rack.on_duplicate(snd_una, snd_max);
+                None
+            }
+            Self::FreeBsd(freebsd) => {
+                freebsd.rack.on_duplicate(snd_max);
+                let reverted = freebsd.reverts.on_duplicate(end - start, any_passed);
+                reverted.filter(|_| freebsd.rule.revert_duplicates)
+            }
+        }
+    }
+
+    /// A recovery begins; `ssthresh` as it was before.
+    pub(super) fn begin(&mut self, ssthresh: u64) {
+        if let Self::FreeBsd(freebsd) = self {
+            freebsd.undo.begin(ssthresh);
+            freebsd.reverts = Reverts::begin(ssthresh);
+        }
+    }
+
+    /// A recovery, or a timeout's repair, is over.
+    pub(super) fn on_recovered(&mut self) {
+        match self {
+            Self::Rfc(rack) | Self::Linux(rack) => rack.on_recovered(),
+            Self::FreeBsd(freebsd) => {
+                freebsd.rack.on_recovered();
+                freebsd.undo.end();
+                freebsd.reverts.on_recovered();
+            }
+        }
+    }
+
+    /// A recovery proved needless and is left.
+    pub(super) fn leave(&mut self) {
+        if let Self::FreeBsd(freebsd) = self {
+            freebsd.undo.end();
+        }
+    }
+
+    /// `bytes` left in a recovery, `again` or for the first time; `passed_bytes` of them had been
+    /// passed.
+    pub(super) fn on_sent(&mut self, bytes: u64, again: bool, passed_bytes: u64) {
+        if let Self::FreeBsd(freebsd) = self {
+            freebsd.undo.on_resent(passed_bytes);
+            freebsd.reverts.on_sent(bytes, again);
+        }
+    }
+
+    /// Looks for losses.
+    pub(super) fn detect(
+        &mut self,
+        map: &mut SendMap,
+        standing: &Standing,
+        srtt: Option<Duration>,
+    ) -> Found {
+        match self {
+            Self::Rfc(rack) | Self::Linux(rack) => rack.detect_loss(map, standing),
+            Self::FreeBsd(freebsd) => {
+                let rtt = RackFreeBsd::rtt(freebsd.latest.1, srtt);
+                let thresh = freebsd.rack.thresh(rtt, standing.now);
+                RackFreeBsd::detect_loss(map, true, 0, thresh, standing.now)
+            }
+        }
+    }
+
+    /// The timer fired: what of the flight is lost. FreeBSD takes all of it for lost
+    /// (rack_remxt_tmr).
+    pub(super) fn on_timeout(&mut self, map: &mut SendMap, standing: &Standing) {
+        match self {
+            Self::Rfc(rack) | Self::Linux(rack) => {
+                rack.on_timeout(map, standing);
+            }
+            Self::FreeBsd(freebsd) => {
+                freebsd.undo.end();
+                map.lose_all();
+            }
+        }
+    }
+
+    /// Round trip of the packet judged newest.
+    pub(super) const fn rack_rtt(&self) -> Duration {
+        match self {
+            Self::Rfc(rack) | Self::Linux(rack) => rack.rtt(),
+            Self::FreeBsd(freebsd) => freebsd.latest.1,
+        }
+    }
+
+    /// How sending is held back in a recovery that begins with this flight and window.
+    pub(super) fn budget(&self, flight: &Sums, window: u64, mss: u64) -> Budget {
+        match self {
+            Self::Rfc(_) => Budget::Rfc(Prr9937::begin(&Flight {
+                outstanding: flight.all.bytes,
+                sacked: flight.sacked.bytes,
+                newly_sacked: 0,
+                newly_acked: 0,
+            })),
+            Self::Linux(_) => Budget::Linux(PrrLinux::begin(window / mss)),
+            Self::FreeBsd(_) => Budget::FreeBsd(PrrRack::begin(flight.all.bytes, mss)),
+        }
+    }
+}
+
+impl FreeBsd {
+    /// rack_update_rtt: the round trip of the latest-sent packet, if it was sent once.
+    fn time(&mut self, piece: &Piece, now: Instant) {
+        if piece.transmissions() == 1 && piece.sent_at() >= self.latest.0 {
+            self.latest = (piece.sent_at(), now.since(piece.sent_at()));
+        }
+    }
+}

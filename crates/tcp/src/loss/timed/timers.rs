@@ -1,0 +1,111 @@
+//! The reordering timer, the tail loss probe, and the timeout.
+
+use cc::{Controller, Signal as Sign};
+use machine::Cx;
+use record::{Cause, Purpose, Recorder};
+use recovery::tlp::PtoInput;
+use recovery::undo::{Undo, older};
+use units::{Duration, Instant};
+
+use super::judge::Judge;
+use super::timed_of;
+use crate::endpoint::Endpoint;
+use crate::profile::ProbeRule;
+
+impl Endpoint {
+    /// What was passed has had its time.
+    pub(crate) fn on_reorder_timer<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
+        let found = self.detect_losses(cx.now);
+        self.act_on_losses(cx, &found);
+        self.call_output();
+    }
+
+    /// No acknowledgment came for about two round trips.
+    pub(crate) fn on_probe_timer<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
+        if self.snd.wnd == 0 {
+            // The peer has shut its window since; that is asked about in another way.
+            return;
+        }
+        timed_of!(self).probe_due = true;
+        // The timeout comes one timeout after the probe.
+        self.arm_retransmit(cx.now);
+        self.call_output();
+    }
+
+    /// Plans a probe where nothing is reported, nothing is being repaired, and something is under
+    /// way (RFC 8985 section 7.2; tcp_schedule_loss_probe).
+    pub(crate) fn plan_probe_timer(&mut self, now: Instant) {
+        let sums = *self.snd.map.sums();
+        let quiet = sums.all.packets > 0
+            && sums.sacked.packets == 0
+            && sums.lost.packets == 0
+            && !self.cc.in_recovery()
+            && self.snd.wnd > 0
+            && self.snd.shift == 0;
+        let srtt = self.rtt.srtt();
+        let rto = self.rtt.rto();
+        let loss = timed_of!(self);
+        if !quiet || loss.timeout_until.is_some() || !loss.tlp.allowed() {
+            self.timers.stop(Purpose::LossProbe);
+            return;
+        }
+        let pto = loss.pto.pto(&PtoInput {
+            srtt,
+            rack_rtt: loss.judge.rack_rtt(),
+            alone: sums.all.packets == 1,
+            rto,
+        });
+        // Linux counts in jiffies; FreeBSD's RACK and the textbook in the time itself.
+        let at = match loss.judge {
+            Judge::Linux(_) => self.clock.deadline(now, pto),
+            Judge::Rfc(_) | Judge::FreeBsd(_) => now + pto.max(Duration::from_micros(1)),
+        };
+        self.timers.set(Purpose::LossProbe, at);
+    }
+
+    /// The retransmission timer fired: the flight is lost as far as the system takes it for lost,
+    /// its first packet goes at once.
+    pub(crate) fn timed_timeout(&mut self, now: Instant) {
+        let standing = self.standing(now);
+        let (una, max) = (self.snd.una, self.snd.max);
+        self.timers.stop(Purpose::Reorder);
+        self.timers.stop(Purpose::LossProbe);
+        let loss = timed_of!(self);
+        if self.snd.map.reneged() {
+            self.snd.map.forget_sacks();
+        }
+        loss.judge.on_timeout(&mut self.snd.map, &standing);
+        loss.budget = super::Budget::None;
+        loss.tlp.forget();
+        loss.probe_due = false;
+        loss.undo = Undo::begin(una, 0, None);
+        loss.timeout_until = Some(max);
+        if self.snd.wnd > 0 || matches!(self.cfg.profile.probe, ProbeRule::Empty { .. }) {
+            self.snd.again = Some(Cause::Timeout);
+        } else {
+            // A shut window is asked about, not sent into (tcp_output, `watch_window`).
+            self.snd.nxt = una;
+            self.snd.resend_cause = Cause::Timeout;
+        }
+    }
+
+    /// The first acknowledgment after a single timeout echoes what was sent before it: the original
+    /// had arrived (tcp_try_undo_loss; RFC 3522).
+    pub(super) fn undo_timed_timeout<R: Recorder>(
+        &mut self,
+        cx: &mut Cx<'_, R>,
+        echo: Option<u32>,
+    ) {
+        let Some(sent) = self.snd.timeout_stamp.take() else { return };
+        if self.snd.shift != 1 || !echo.is_some_and(|echo| older(echo, sent)) {
+            return;
+        }
+        let loss = timed_of!(self);
+        loss.timeout_until = None;
+        loss.undo.forget();
+        self.snd.map.unmark_lost();
+        let change = self.cc.on_congested(&self.congested(Sign::SpuriousTimeout));
+        self.totals.spurious += 1;
+        self.note(cx, change, Cause::Undone);
+    }
+}
