@@ -1,7 +1,9 @@
 //! What a world owes: must its transfers come to their end, and with how many bytes?
 //!
 //! Where nothing cuts the run short, every connection ends: it delivers or it is given up, and
-//! none waits for ever. These must deliver:
+//! none waits for ever. Only who is reset by a peer he does not ask whether it is still there may
+//! wait, since the reset may be lost. These must deliver, unless the application resets them or
+//! lets them be given up after a short silence:
 //!
 //! Faults by number stop by themselves: a list of packets, an outage. Faults by chance never do,
 //! so the rule is that giving up must be next to impossible. A sender gives up after twelve
@@ -16,7 +18,7 @@
 use core::ops::Mul;
 
 use net::link::Limit;
-use sim::scenario::{App, Element, Flow, Host, Path, Rule, Scenario};
+use sim::scenario::{App, Close, Element, Flow, Host, Path, Rule, Scenario};
 use units::{Bytes, Duration, Rate};
 
 use crate::units_text::MAX_DURATION;
@@ -28,16 +30,38 @@ const SLOWEST: u64 = 500_000;
 const MOST_LISTED: usize = 4;
 /// A fourth retransmission comes about 15 s after the first packet at most.
 const LONGEST_OUTAGE: Duration = Duration::from_secs(4);
+/// Retransmissions of one segment go on for some minutes, and no application rests for so long.
+const LONGEST_SILENCE: Duration = Duration::from_secs(3_600);
 
 /// Does nothing cut the run short?
 pub(super) fn has_time(scenario: &Scenario) -> bool {
     scenario.duration == MAX_DURATION
 }
 
-/// Must every flow of it come to its end?
-pub(super) fn must_end(scenario: &Scenario) -> bool {
+/// Must this flow of it come to its end?
+pub(super) fn must_end(scenario: &Scenario, flow: &Flow) -> bool {
     has_time(scenario)
-        && scenario.flows.iter().all(|flow| totals(flow).is_some() && survives(scenario, flow))
+        && totals(flow).is_some()
+        && flow.close == Close::Fin
+        && is_patient(scenario, flow)
+        && survives(scenario, flow)
+}
+
+/// May its listening side wait for ever?
+pub(super) fn may_wait(flow: &Flow) -> bool {
+    flow.close == Close::Reset && flow.keepalive.is_none()
+}
+
+/// Is the silence after which its ends are given up longer than any that retransmissions leave?
+fn is_patient(scenario: &Scenario, flow: &Flow) -> bool {
+    let Some(wanted) = flow.keepalive else { return true };
+    [flow.from, flow.to].iter().all(|&host| {
+        let own = scenario.hosts[host].profile.keepalive;
+        let interval = wanted.interval.unwrap_or(own.interval);
+        let count = u64::from(wanted.count.unwrap_or(own.count));
+        let idle = wanted.idle.unwrap_or(own.idle);
+        idle + interval.saturating_mul(count) >= LONGEST_SILENCE
+    })
 }
 
 /// Payload bytes that the host which connects and the one which listens have written in the end;

@@ -150,6 +150,16 @@ fn flow(
     let endless = endless && luck.once_in(2);
     let (app, what) = talks::application(endless, luck);
     keys.insert(app.into(), what);
+    // Both sides of a dialogue read all there is.
+    if app != "requests" && luck.once_in(6) {
+        keys.insert("reads".into(), talks::reads(luck));
+    }
+    if luck.once_in(16) {
+        keys.insert("close".into(), luck.pick(&["reset", "reset", "reset", "fin"]).into());
+    }
+    if luck.once_in(8) {
+        keys.insert("keepalive".into(), talks::keepalive(luck));
+    }
     if ipv6 && luck.once_in(3) {
         keys.insert("ip".into(), 6.into());
     }

@@ -114,6 +114,10 @@ impl Climate {
     }
 
     fn chosen(&self, kind: &str, luck: &mut Luck) -> Value {
+        if luck.once_in(6) {
+            // Bare ACKs carry no bytes.
+            return table([(kind, self.bytes(luck))]);
+        }
         let rule = self.rule(luck);
         concerning(luck, kind, rule)
     }
@@ -136,6 +140,18 @@ impl Climate {
             }
             _ => table([("gilbert_elliott", self.channel(luck))]),
         }
+    }
+
+    /// Packets that begin in a range of bytes, up to a few at the beginning of a stream.
+    fn bytes(&self, luck: &mut Luck) -> Value {
+        let from = luck.pick(&[0, 1]) * luck.magnitude(1..=100_000);
+        let until = from + luck.magnitude(1..=20_000);
+        let mut keys = Table::new();
+        keys.insert("bytes".into(), format!("{from}B..{until}B").into());
+        if luck.once_in(2) {
+            keys.insert("times".into(), luck.count(1..=if self.wild { 16 } else { 3 }));
+        }
+        Value::Table(keys)
     }
 
     fn channel(&self, luck: &mut Luck) -> Value {

@@ -15,6 +15,38 @@ pub(super) fn application(endless: bool, luck: &mut Luck) -> (&'static str, Valu
     }
 }
 
+/// How the listening side reads.
+pub(super) fn reads(luck: &mut Luck) -> Value {
+    let mut keys = Table::new();
+    match luck.once_in(2) {
+        true => keys.insert("chunk".into(), luck.size(100..=100_000)),
+        false => keys.insert("rate".into(), luck.rate(100..=1_000_000)),
+    };
+    // Only a rate has an interval of its own.
+    if keys.contains_key("chunk") || luck.once_in(2) {
+        keys.insert("every".into(), luck.span(1_000..=100_000));
+    }
+    Value::Table(keys)
+}
+
+/// Probes of a silent peer: with the times of the hosts, with long ones, or with some so short
+/// that a peer which is slow to answer is given up.
+pub(super) fn keepalive(luck: &mut Luck) -> Value {
+    if luck.once_in(2) {
+        return true.into();
+    }
+    let longest = luck.pick(&[1_000_000, 4_000_000_000]);
+    let mut keys = Table::new();
+    keys.insert("idle".into(), luck.span(1_000..=longest));
+    if luck.once_in(2) {
+        keys.insert("interval".into(), luck.span(1_000..=longest));
+    }
+    if luck.once_in(2) {
+        keys.insert("count".into(), luck.count(1..=127));
+    }
+    Value::Table(keys)
+}
+
 /// From nothing to a thousand packets; most of them few.
 fn volume(luck: &mut Luck) -> u64 {
     match luck.within(0..=15) {

@@ -186,9 +186,47 @@ fn a_connection_that_waits_for_ever_is_reported() {
 }
 
 #[test]
+fn whose_application_gives_up_need_not_end() {
+    let must = |key: &str| {
+        let scenario = scenario(&format!("{PLAIN}{key}\n"));
+        demands::must_end(&scenario, &scenario.flows[0])
+    };
+    assert!(must("close = \"fin\""));
+    assert!(!must("close = \"reset\""));
+    assert!(must("keepalive = true"));
+    assert!(must("keepalive = { idle = \"600s\", interval = \"75s\", count = 40 }"));
+    assert!(!must("keepalive = { idle = \"600s\", interval = \"75s\", count = 39 }"));
+    // Only one of the hosts is in haste.
+    let knobs = "profile = \"linux-6.18\"\ncc = \"newreno\"\nknobs = { \"net.ipv4.tcp_keepalive_time\" = \"1s\" }";
+    let hasty = PLAIN.replacen("profile = \"rfc\"", knobs, 1);
+    let scenario = scenario(&format!("{hasty}keepalive = true\n"));
+    assert!(!demands::must_end(&scenario, &scenario.flows[0]));
+}
+
+/// A reset that comes, and one that is lost, with the answers to both acknowledgments.
+#[test]
+fn who_is_reset_may_wait_unless_he_asks() {
+    let reset = |element: &str, keepalive: &str| {
+        let text = PLAIN.replace("{ delay = \"10ms\" }", element);
+        let (text, _) = text.split_once("requests").unwrap();
+        let text = format!("{text}bulk = \"1kB\"\nclose = \"reset\"\n{keepalive}");
+        let scenario = scenario(&text);
+        let outcome = sim::run(&scenario, &mut record::Off).unwrap();
+        (judge(&text).is_ok(), outcome.ended < units::Instant::ZERO + scenario.duration)
+    };
+    assert_eq!(reset("{ delay = \"10ms\" }", ""), (true, true));
+    let lost = "{ delay = \"10ms\" }, { loss = { packets = [4, 5, 6] } }";
+    assert_eq!(reset(lost, ""), (true, false));
+    assert_eq!(reset(lost, "keepalive = true"), (true, true));
+}
+
+#[test]
 fn only_what_has_a_chance_must_end() {
     let with = |element: &str| PLAIN.replace("{ delay = \"10ms\" }", element);
-    let must = |text: &str| demands::must_end(&scenario(text));
+    let must = |text: &str| {
+        let scenario = scenario(text);
+        scenario.flows.iter().all(|flow| demands::must_end(&scenario, flow))
+    };
     for element in [
         "{ delay = \"10s\" }",
         "{ loss = \"25%\" }",
@@ -215,6 +253,9 @@ fn only_what_has_a_chance_must_end() {
     ] {
         assert!(!must(&with(element)), "{element}");
     }
+    // Picked so many times each.
+    assert!(must(&with("{ loss = { bytes = \"0B..1kB\", times = 4 } }")));
+    assert!(!must(&with("{ loss = { bytes = \"0B..1kB\", times = 5 } }")));
     // One packet of two flows finds room, and every second may be of the same one.
     let flow = PLAIN.split_once("[[flow]]").unwrap().1.replace("\"f\"", "\"g\"");
     let two = |element: &str| format!("{}\n[[flow]]{flow}", with(element));

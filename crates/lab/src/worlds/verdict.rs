@@ -12,7 +12,7 @@ use sim::scenario::Scenario;
 use sim::{FlowOutcome, Observer, Outcome};
 use units::Instant;
 
-use super::demands::{has_time, must_end, totals};
+use super::demands::{has_time, may_wait, must_end, totals};
 use crate::scenario::{self, Overrides};
 
 /// A run of so many events and steps of packets is taken for one that never ends.
@@ -162,16 +162,15 @@ pub(super) fn judge_by(text: &str, laws: fn(&Scenario) -> World) -> Result<Passe
         Err(payload) => return Err(Failure::Panicked(message(payload.as_ref()))),
     };
     waits_for_nothing(scenario, &outcome).map_err(Failure::Stalled)?;
-    let ended = must_end(scenario);
-    if ended {
-        delivered(scenario, &outcome, &summary.flows).map_err(Failure::Undelivered)?;
-    }
+    delivered(scenario, &outcome, &summary.flows).map_err(Failure::Undelivered)?;
+    let ended = scenario.flows.iter().all(|flow| must_end(scenario, flow));
     Ok(Passed::one(&outcome, &summary, &steps, ended))
 }
 
 /// A run that lasts to the end of all time has a connection in it that nothing will ever happen to.
 pub(super) fn waits_for_nothing(scenario: &Scenario, outcome: &Outcome) -> Result<(), String> {
-    if !has_time(scenario) || outcome.ended < Instant::ZERO + scenario.duration {
+    let over = outcome.ended < Instant::ZERO + scenario.duration;
+    if over || !has_time(scenario) || scenario.flows.iter().any(may_wait) {
         return Ok(());
     }
     let unfinished = outcome.flows.iter().find(|flow| !flow.finished);
@@ -184,13 +183,14 @@ pub(super) fn waits_for_nothing(scenario: &Scenario, outcome: &Outcome) -> Resul
     })
 }
 
-/// Has every byte that the applications had to write been read on the other side?
+/// Has every byte that the applications had to write been read on the other side, where it must?
 pub(super) fn delivered(
     scenario: &Scenario,
     outcome: &Outcome,
     ends: &[[EndSummary; 2]],
 ) -> Result<(), String> {
-    for ((flow, result), ends) in scenario.flows.iter().zip(&outcome.flows).zip(ends) {
+    let flows = scenario.flows.iter().zip(&outcome.flows).zip(ends);
+    for ((flow, result), ends) in flows.filter(|((flow, _), _)| must_end(scenario, flow)) {
         for (side, total) in totals(flow).into_iter().flatten().enumerate() {
             let (writer, reader) = (&ends[side], &ends[1 - side]);
             let counts = [writer.written, writer.sent, reader.received, reader.read];
