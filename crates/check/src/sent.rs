@@ -30,6 +30,7 @@ impl End {
             self.note(log, Breach::NotConnected);
         }
         let empty_probe = kind == SentKind::Probe && len == 0;
+        let bare = kind == SentKind::Ack || empty_probe;
         let before_the_first = !self.connected || (empty_probe && self.sender.una == 0);
         if kind == SentKind::Reset {
             // It answers with whatever number the peer will believe.
@@ -49,7 +50,7 @@ impl End {
             len,
             place: Some(Offset(at.saturating_add(u64::from(!before_the_first)))),
             sent_at: log.now,
-            bare: kind == SentKind::Ack,
+            bare,
             fin: last && !matches!(kind, SentKind::Ack | SentKind::Probe),
         }
     }
