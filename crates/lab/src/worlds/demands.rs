@@ -1,9 +1,8 @@
 //! What a world owes: must its transfers come to their end, and with how many bytes?
 //!
 //! Where nothing cuts the run short, every connection ends: it delivers or it is given up, and
-//! none waits for ever. Only who is reset by a peer he does not ask whether it is still there may
-//! wait, since the reset may be lost. These must deliver, unless the application resets them or
-//! lets them be given up after a short silence:
+//! none waits for ever, but for a listener whose peer resets. These must deliver, unless the
+//! application resets them or lets them be given up after a short silence:
 //!
 //! Faults by number stop by themselves: a list of packets, an outage. Faults by chance never do,
 //! so the rule is that giving up must be next to impossible. A sender gives up after twelve
@@ -47,9 +46,10 @@ pub(super) fn must_end(scenario: &Scenario, flow: &Flow) -> bool {
         && survives(scenario, flow)
 }
 
-/// May its listening side wait for ever?
+/// May its listening side wait for ever? The reset may be lost; and where it comes before the
+/// connection stands, the listener goes on listening (RFC 9293 section 3.10.7.4).
 pub(super) fn may_wait(flow: &Flow) -> bool {
-    flow.close == Close::Reset && flow.keepalive.is_none()
+    flow.close == Close::Reset
 }
 
 /// Is the silence after which its ends are given up longer than any that retransmissions leave?

@@ -205,7 +205,7 @@ fn whose_application_gives_up_need_not_end() {
 
 /// A reset that comes, and one that is lost, with the answers to both acknowledgments.
 #[test]
-fn who_is_reset_may_wait_unless_he_asks() {
+fn who_is_reset_may_wait() {
     let reset = |element: &str, keepalive: &str| {
         let text = PLAIN.replace("{ delay = \"10ms\" }", element);
         let (text, _) = text.split_once("requests").unwrap();
