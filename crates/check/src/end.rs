@@ -3,7 +3,7 @@
 //!
 //! Places count from 0 at the first payload byte; the FIN is one byte behind the last.
 
-use record::{Cause, Event, PacketNumber, Purpose, SenderState, SentKind, Who};
+use record::{Cause, Event, PacketNumber, Purpose, SenderState, SentKind, Waiting, Who};
 use units::{Bytes, Instant, Offset, SeqNum};
 
 use crate::arrivals::Arrivals;
@@ -36,12 +36,14 @@ pub(crate) struct Sender {
     /// Congestion window as last told.
     pub(crate) cwnd: Option<u32>,
     /// All before these places was under way when the retransmission timer fired, and when a
-    /// duplicate acknowledgment came.
+    /// duplicate acknowledgment came or what had gone again was found lost.
     pub(crate) timed_out: u64,
     pub(crate) in_doubt: u64,
     /// The same for the moment when segments became smaller, and for bytes sent as probes.
     pub(crate) too_large: u64,
     pub(crate) probed: u64,
+    /// The same for the moment when the peer was seen to have closed its window.
+    pub(crate) closed: u64,
     pub(crate) probe_due: bool,
     pub(crate) sent_again: u64,
 }
@@ -151,6 +153,7 @@ impl End {
             }
             Event::Read { bytes, upto } => self.on_read(log, u64::from(bytes), upto.0),
             Event::Merged { packets, bytes } => self.on_merged(log, packets, bytes),
+            Event::Waiting(Waiting::PeerWindow) => self.on_waiting(log, state),
             Event::Closed
             | Event::Aborted
             | Event::Timer(Purpose::DelayedAck | Purpose::Reorder | Purpose::TimeWait)
@@ -199,12 +202,22 @@ impl End {
 
     fn on_window(&mut self, log: &mut Log, cwnd: u32, cause: Cause, state: Option<&SenderState>) {
         self.sender.cwnd = Some(cwnd);
-        if cause == Cause::PathMtu {
-            self.sender.too_large = self.sender.end();
+        match cause {
+            Cause::PathMtu => self.sender.too_large = self.sender.end(),
+            Cause::LostRetransmission => self.sender.in_doubt = self.sender.end(),
+            _ => {}
         }
         match state {
             Some(state) => self.check_state(log, state),
             None => self.note(log, Breach::NoState),
+        }
+    }
+
+    fn on_waiting(&mut self, log: &mut Log, state: Option<&SenderState>) {
+        let Some(state) = state else { return };
+        self.check_state(log, state);
+        if state.snd_wnd == Bytes::ZERO {
+            self.sender.closed = self.sender.end();
         }
     }
 

@@ -9,7 +9,8 @@
 //! `tcp_packets_in_flight`), which no record tells. Then only the peer's window binds.
 //!
 //! Old bytes go again only for a reason that came after they had left: the retransmission timer
-//! for a timeout, a duplicate acknowledgment for a loss, a smaller segment for a smaller path.
+//! for a timeout, a duplicate acknowledgment for a loss, a smaller segment for a smaller path, a
+//! window closed over them for a probe.
 
 use record::{Cause, SenderState, SentKind};
 use units::{Bytes, Offset};
@@ -125,7 +126,7 @@ impl End {
                 sender.in_doubt
             }
             Cause::PathMtu => sender.too_large,
-            Cause::WindowProbe => sender.probed,
+            Cause::WindowProbe => sender.probed.max(sender.closed),
             _ => 0,
         };
         if at >= until {

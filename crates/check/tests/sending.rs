@@ -6,7 +6,7 @@ use ackclock_check as check;
 use check::violation::Field;
 use check::{Breach, Item};
 use common::*;
-use record::{Cause, Event, Movement, PacketNumber, Purpose, SenderState, SentKind, Who};
+use record::{Cause, Event, Movement, PacketNumber, Purpose, SenderState, SentKind, Waiting, Who};
 use units::{Bytes, FlowId, Offset};
 
 const TIMEOUT: SentKind = SentKind::Again(Cause::Timeout);
@@ -35,6 +35,38 @@ fn new_bytes_follow_the_last_ones() {
     });
     let (at, snd_una, snd_max) = (Offset(3_000), Offset(0), Offset(3_000));
     assert_eq!(renamed, Some(Breach::NotOutstanding { at, snd_una, snd_max }));
+}
+
+#[test]
+fn what_goes_again_may_have_other_reasons() {
+    let who = Who { host: CLIENT, flow: FlowId(0) };
+    let again = |cause: Cause, reason: Option<(Event, SenderState)>| {
+        after(|items| {
+            let place = told(items, CLIENT, sent(3_000, TIMEOUT));
+            alter(items, CLIENT, sent(3_000, TIMEOUT), |event, _| {
+                let kind = SentKind::Again(cause);
+                *event = Event::Sent { at: Offset(3_000), len: 1_000, kind };
+            });
+            let Item::Event { at, state: Some(state), .. } = items[place] else { unreachable!() };
+            if let Some((event, told)) = reason {
+                let state = Some(SenderState { snd_wnd: told.snd_wnd, cwnd: told.cwnd, ..state });
+                items.insert(place, Item::Event { at, who, event, state });
+            }
+        })
+    };
+    let none = |cause| Some(Breach::NoReason { at: Offset(3_000), cause });
+    // What went again was lost again.
+    let lost = Cause::LostRetransmission;
+    let window = Event::Window { cwnd: 1_000, ssthresh: 1_000, cause: lost };
+    assert_eq!(again(Cause::FastRetransmit, None), none(Cause::FastRetransmit));
+    assert_eq!(again(Cause::FastRetransmit, Some((window, state(0, 0, 1_000)))), None);
+    // The peer has closed its window over it; that it is full is no reason.
+    let waiting = Event::Waiting(Waiting::PeerWindow);
+    let closed = SenderState { snd_wnd: Bytes(0), ..state(0, 0, 1_000) };
+    let full = SenderState { snd_wnd: Bytes(1), ..closed };
+    assert_eq!(again(Cause::WindowProbe, None), none(Cause::WindowProbe));
+    assert_eq!(again(Cause::WindowProbe, Some((waiting, full))), none(Cause::WindowProbe));
+    assert_eq!(again(Cause::WindowProbe, Some((waiting, closed))), None);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! FreeBSD, tcp_send_probe0 of Linux) and of a peer long silent (section 3.8.4; keepalive).
 
 use machine::Cx;
-use record::{Cause, Purpose, Recorder};
+use record::{Cause, Event, Purpose, Recorder, Waiting};
 use units::{Duration, Instant};
 
 use crate::endpoint::{Endpoint, State};
@@ -41,6 +41,7 @@ impl Endpoint {
             if self.snd.nxt > self.snd.una {
                 self.snd.nxt = self.snd.una;
                 self.snd.resend_cause = Cause::WindowProbe;
+                cx.emit_with(|| (Event::Waiting(Waiting::PeerWindow), self.sender_state()));
             }
         }
         let idle = self.snd.nxt == self.snd.una && !self.timers.runs(Purpose::Retransmit);
