@@ -388,7 +388,7 @@ fn losses_of_acks_are_for_bare_acks() {
     });
     let place = told(&items, SERVER, sent(0, probe));
     if let Item::Moved { movement: Movement::Departed { seq, .. }, .. } = &mut items[place + 1] {
-        *seq = units::SeqNum(5_000);
+        *seq = SeqNum(5_000);
     }
     let mut due = items[place];
     if let Item::Event { event, state, .. } = &mut due {

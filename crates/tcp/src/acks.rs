@@ -190,9 +190,10 @@ impl Endpoint {
             self.call_output();
         }
         if wnd > 0 && self.snd.persisting {
-            // The window is open again.
+            // The window is open again; if it is still too small, the next pass probes on.
             self.snd.persisting = false;
             self.timers.stop(Purpose::Persist);
+            self.call_output();
         }
         self.snd.wnd = wnd;
         self.snd.max_wnd = self.snd.max_wnd.max(wnd);

@@ -172,6 +172,44 @@ fn a_transfer_that_falls_short_is_reported() {
     assert!(message.contains("2999 B read"), "{message}");
 }
 
+/// A window too small to be used is probed even if the same is offered twice, and the update that
+/// would open it is lost.
+const TIGHT: &str = r#"
+[host.b]
+profile = "rfc"
+
+[host.d]
+profile = "freebsd-main"
+cc = "newreno"
+mtu = "576B"
+
+[host.d.knobs]
+"net.inet.tcp.recvspace" = "2048B"
+"net.inet.tcp.recvbuf_max" = "2048B"
+
+[[path]]
+from = "b"
+to = "d"
+forward = [
+    { reorder = { reverse = 4 } },
+]
+return = [
+    { loss = "1%" },
+]
+
+[[flow]]
+name = "f1"
+from = "b"
+to = "d"
+bulk = "373249B"
+reads = { rate = "2822kbit/s", every = "98099us" }
+"#;
+
+#[test]
+fn a_small_window_offered_again_is_still_probed() {
+    assert_eq!(judge(TIGHT).map(|passed| passed.ended), Ok(1));
+}
+
 #[test]
 fn a_connection_that_waits_for_ever_is_reported() {
     let scenario = scenario(PLAIN);
