@@ -193,7 +193,7 @@ impl Endpoint {
         heard: &Heard,
         update: &Update,
     ) {
-        holes_of!(self).limited = 0;
+        self.snd.limited = 0;
         if !self.cc.in_recovery() {
             self.snd.dup_acks = 0;
             let maxseg = self.mss();

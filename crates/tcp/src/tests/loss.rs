@@ -129,6 +129,28 @@ fn the_first_two_duplicates_each_release_a_new_segment() {
 }
 
 #[test]
+fn limited_transmit_is_for_duplicates_that_advance_nothing() {
+    // tcp_do_segment of FreeBSD counts an ACK that advances and reports as a duplicate, but raises
+    // the window only in the branch of those that do not advance.
+    for system in ["freebsd-13.2", "freebsd-main"] {
+        let mut client = config(system, Side::Client);
+        client.tso = false;
+        let mut pair = Pair::new(client, config(system, Side::Server));
+        pair.to_write = 60_000;
+        pair.run(Duration::from_millis(110));
+        let mut blocks = packet::SackBlocks::EMPTY;
+        let [left, right] = [2, 3].map(|segments| units::SeqNum(1_001 + segments * 1_448));
+        blocks.push(packet::SackBlock { left, right });
+        let ack = pair.forge(Flags::ACK, 1, 1 + 1_448);
+        let ack = Segment { options: blocks.into(), window: 65_000, ..ack };
+        drop(pair.hear(&ack));
+        let state = pair.client.sender_state();
+        assert_eq!(state.snd_una, units::Offset(1_448), "{system}");
+        assert!(state.flight() <= state.cwnd, "{system}: {state:?}");
+    }
+}
+
+#[test]
 fn a_partial_acknowledgment_brings_the_next_loss_at_once() {
     // RFC 6582 section 3.2: two losses of one window are one recovery, without a timeout. A
     // sender that knows from SACK blocks what is missing may be faster, but no different in this.
