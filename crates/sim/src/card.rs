@@ -5,9 +5,9 @@
 
 use core::num::NonZeroU32;
 
-use net::offload::{Gro, Lro, Merger, RssHash};
+use net::offload::{Gro, HashField, Lro, Merger};
 use packet::Segment;
-use units::{Duration, Instant};
+use units::{Duration, Instant, Stream};
 
 use crate::scenario::{Offload, Receive};
 
@@ -15,6 +15,7 @@ use crate::scenario::{Offload, Receive};
 #[derive(Debug)]
 pub(crate) struct Card {
     merger: Merger,
+    rss: HashField,
     delay: Duration,
     flush: Duration,
     /// Packets of one pass at most.
@@ -29,7 +30,8 @@ pub(crate) struct Card {
 }
 
 impl Card {
-    pub(crate) fn new(offload: &Offload, delay: Duration) -> Self {
+    /// A card; `luck` is for hashes that are random garbage.
+    pub(crate) fn new(offload: &Offload, delay: Duration, luck: Stream) -> Self {
         let merger = match offload.receive {
             Receive::Off => Merger::Off,
             Receive::Lro(params) => Merger::FreeBsd(Lro::new(params)),
@@ -37,6 +39,7 @@ impl Card {
         };
         Self {
             merger,
+            rss: HashField::new(offload.rss_hash, luck),
             delay,
             flush: offload.flush,
             budget: offload.budget.map(NonZeroU32::get),
@@ -75,13 +78,14 @@ impl Card {
             for packet in self.waiting.drain(..) {
                 if left == 0 {
                     self.merger.flush(&mut self.up);
+                    self.rss.end_pass();
                     left = budget;
                 }
-                self.merger.push(&packet, RssHash::of_flow(packet.flow), &mut self.up);
+                self.merger.push(&packet, self.rss.next(packet.flow), &mut self.up);
                 left -= 1;
             }
             if self.flush.is_zero() {
-                self.merger.flush(&mut self.up);
+                self.end_pass();
             } else if self.flush_at.is_none() {
                 let at = now + self.flush;
                 self.flush_at = Some(at);
@@ -90,9 +94,14 @@ impl Card {
         }
         if self.flush_at.is_some_and(|at| at <= now) {
             self.flush_at = None;
-            self.merger.flush(&mut self.up);
+            self.end_pass();
         }
         None
+    }
+
+    fn end_pass(&mut self) {
+        self.merger.flush(&mut self.up);
+        self.rss.end_pass();
     }
 
     /// Takes the buffer of what goes up; give it back with [`Card::give_back`].

@@ -7,6 +7,7 @@ use core::num::NonZeroU32;
 
 pub use net::choice::{ByteRange, GilbertElliott, Only, Rule};
 use net::link::Limit;
+pub use net::offload::HashRule;
 use net::offload::{GroParams, LroParams};
 pub use net::outage::During;
 pub use net::reorder::reverse;
@@ -64,6 +65,8 @@ pub struct Offload {
     pub tso: bool,
     /// Merging of received packets.
     pub receive: Receive,
+    /// What the card claims to be a packet's hash, by which FreeBSD's LRO sorts a pass.
+    pub rss_hash: HashRule,
     /// An aggregate is kept this long after its first packet for more to join it, beyond the
     /// interrupt pass that saw it; zero hands it up at the end of the pass.
     pub flush: Duration,

@@ -151,7 +151,10 @@ impl<'a, O: Observer> World<'a, O> {
         if let Some(tap) = scenario.taps.iter().position(|tap| tap.host >= hosts) {
             return Err(SetupError::Tap { tap });
         }
-        let cards = scenario.hosts.iter().map(|host| Card::new(&host.offload, host.delay));
+        let cards = scenario.hosts.iter().map(|host| {
+            let luck = Stream::named(scenario.seed, &format!("host {}", host.name), "rss hash");
+            Card::new(&host.offload, host.delay, luck)
+        });
         let mut world = Self {
             scenario,
             observer,

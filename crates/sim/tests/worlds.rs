@@ -57,6 +57,7 @@ fn an_offload() -> impl Strategy<Value = Offload> {
         receive,
         flush: us(flush),
         budget: NonZeroU32::new(budget),
+        ..Offload::default()
     })
 }
 

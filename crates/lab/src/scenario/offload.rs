@@ -1,13 +1,15 @@
 //! `lro` and `gro` of a host: off, on, or on with other limits.
 
-use net::offload::{GroParams, LroParams};
+use core::num::NonZeroU32;
+
+use net::offload::{GroParams, HashRule, LroParams};
 use serde_json::{Value as Json, json};
 use sim::scenario::{Offload, Receive};
 use tcp::profile::{Family, Profile};
 use units::{Bytes, Duration};
 
-use super::keys::{Fields, Key, Reader, Section, Shape};
-use super::kinds::{Size, Span, Switch, Whole, wrong_kind};
+use super::keys::{Fields, Key, Kind, Reader, Section, Shape};
+use super::kinds::{OneOf, Size, Span, Switch, Whole, wrong_kind};
 use super::source::Fault;
 use super::tree::{Node, Value};
 
@@ -43,13 +45,46 @@ static ENTRIES: Key<Whole> = Key::optional(
     "8",
     "flows that can be held at a time (net.inet.tcp.lro.entries)",
 );
+static RSS_HASH: Key<Hash> = Key::optional(
+    "rss_hash",
+    Hash,
+    "\"flow\"",
+    "what the card gives as a packet's hash, by which a pass is sorted: that of its connection, or \
+     garbage that the driver marks as valid",
+);
 
 /// FreeBSD's.
 pub(super) static LRO: Section = Section {
     what: "`lro`",
-    keys: &[&ACK_LIMIT, &LENGTH_LIMIT, &COUNTS_PURE_ACKS, &ENTRIES, &FLUSH],
+    keys: &[&ACK_LIMIT, &LENGTH_LIMIT, &COUNTS_PURE_ACKS, &ENTRIES, &RSS_HASH, &FLUSH],
     one_of: &[],
     elsewhere: Section::NOT_ELSEWHERE,
+};
+
+static CONSTANT: Key<Whole> = Key::optional(
+    "constant",
+    Whole { least: 0, most: u32::MAX as u64 },
+    "",
+    "the same for all packets of all connections",
+);
+static DECREASING: Key<Whole> = Key::optional(
+    "decreasing",
+    Whole { least: 1, most: 65_536 },
+    "",
+    "it counts down over so many packets of a pass, and then over the next above them: LRO hands \
+     up each such group last packet first",
+);
+
+/// Garbage that needs a number.
+pub(super) static RSS_HASH_SECTION: Section = Section {
+    what: "`rss_hash`",
+    keys: &[&CONSTANT, &DECREASING],
+    one_of: &["constant", "decreasing"],
+    elsewhere: |key| match key {
+        "flow" => Some("write rss_hash = \"flow\""),
+        "random" => Some("write rss_hash = \"random\""),
+        _ => None,
+    },
 };
 
 static MAX_SIZE: Key<Size> = Key::optional(
@@ -81,6 +116,43 @@ pub(super) static GRO: Section = Section {
     elsewhere: Section::NOT_ELSEWHERE,
 };
 
+/// The field of the hash: `"flow"`, `"random"` or a table.
+struct Hash;
+
+/// Rules that need no number.
+const PLAIN_HASHES: OneOf = OneOf { names: &["flow", "random"] };
+
+impl Shape for Hash {
+    fn schema(&self) -> Json {
+        json!({ "anyOf": [PLAIN_HASHES.schema(), RSS_HASH_SECTION.schema()] })
+    }
+
+    fn takes(&self) -> String {
+        format!("{} or a table", PLAIN_HASHES.takes())
+    }
+}
+
+impl Kind for Hash {
+    type Value = HashRule;
+
+    fn read(&self, key: &str, node: &Node, reader: &mut Reader) -> Option<HashRule> {
+        match &node.value {
+            Value::Text(_) => PLAIN_HASHES.read(key, node, reader).map(|name| match name {
+                "random" => HashRule::Random,
+                _ => HashRule::Flow,
+            }),
+            Value::Table(_) => {
+                let fields = Fields::open(&RSS_HASH_SECTION, node, reader)?;
+                let constant = fields.get(&CONSTANT, reader).map(|value| value.value as u32);
+                let group = fields.get(&DECREASING, reader);
+                let group = group.and_then(|group| NonZeroU32::new(group.value as u32));
+                constant.map(HashRule::Constant).or(group.map(HashRule::Decreasing))
+            }
+            _ => wrong_kind(key, node, "`flow`, `random` or a table", reader),
+        }
+    }
+}
+
 /// A receive offload: a switch, or a table of the given section.
 pub(super) struct Merging(pub(super) &'static Section);
 
@@ -106,7 +178,9 @@ pub(super) fn read(
         let fields = open(&LRO, node, reader)?;
         foreign(node, Family::FreeBsd, profile, reader);
         let params = fields.as_ref().map_or(LroParams::FREEBSD_14, |f| lro_params(f, reader));
-        Some(offload(Receive::Lro(params), fields.as_ref(), reader))
+        let hash = fields.as_ref().and_then(|f| f.get(&RSS_HASH, reader));
+        let rss_hash = hash.map_or(HashRule::Flow, |hash| hash.value);
+        Some(Offload { rss_hash, ..offload(Receive::Lro(params), fields.as_ref(), reader) })
     });
     let gro = host.node(gro).and_then(|node| {
         let fields = open(&GRO, node, reader)?;

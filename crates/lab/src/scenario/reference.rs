@@ -16,6 +16,7 @@ pub fn reference() -> String {
         ("Top of the file", &world::SECTION),
         ("`[host.NAME]`", &host::SECTION),
         ("`lro` as a table", &offload::LRO),
+        ("`rss_hash` as a table", &offload::RSS_HASH_SECTION),
         ("`gro` as a table", &offload::GRO),
         ("`[[path]]`", &path::SECTION),
         ("Elements of a path", &element::ELEMENT),

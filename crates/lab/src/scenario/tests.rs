@@ -24,7 +24,7 @@ clock_phase = "700us"
 isn = 205083268
 timestamp = 495212525
 tso = true
-lro = { ack_limit = 4, length_limit = "65535B", counts_pure_acks = true, entries = 9, flush = "5us" }
+lro = { ack_limit = 4, length_limit = "65535B", counts_pure_acks = true, entries = 9, rss_hash = { decreasing = 4 }, flush = "5us" }
 rx_budget = 16
 
 [host.sender.knobs]

@@ -117,9 +117,17 @@ fn lro_table(luck: &mut Luck) -> Value {
         ("length_limit", luck.size(1..=65_535)),
         ("counts_pure_acks", luck.once_in(2).into()),
         ("entries", luck.count(1..=4)),
+        ("rss_hash", rss_hash(luck)),
         ("flush", luck.span(1..=1_000)),
     ];
     some_of(luck, entries)
+}
+
+/// Good or bad.
+fn rss_hash(luck: &mut Luck) -> Value {
+    let constant = table([("constant", luck.count(1..=u64::from(u32::MAX)))]);
+    let decreasing = table([("decreasing", luck.count(1..=64))]);
+    luck.pick(&["flow".into(), "random".into(), constant, decreasing])
 }
 
 fn gro(luck: &mut Luck) -> Value {

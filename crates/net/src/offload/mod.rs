@@ -1,7 +1,8 @@
 //! What a host's network card and driver do to segments: split them going out, merge them
 //! coming in.
 //!
-//! Reading order: [`tso`] (a burst becomes packets), [`lro_freebsd`] (packets of one interrupt
+//! Reading order: [`tso`] (a burst becomes packets), [`rss`] (what packets of a pass are sorted
+//! by), [`lro_freebsd`] (packets of one interrupt
 //! pass are sorted and condensed), [`gro_linux`] (packets are merged as they come).
 //!
 //! A pass is what the driver takes from its ring at one interrupt. The simulator decides what
@@ -10,13 +11,14 @@
 
 pub mod gro_linux;
 pub mod lro_freebsd;
+pub mod rss;
 pub mod tso;
 
 use packet::Segment;
-use units::FlowId;
 
 pub use gro_linux::{Gro, GroParams};
 pub use lro_freebsd::{Lro, LroParams};
+pub use rss::{HashField, HashRule, RssHash};
 pub use tso::split;
 
 /// The receive offload of one host.
@@ -49,26 +51,5 @@ impl Merger {
             Self::FreeBsd(lro) => lro.flush(up),
             Self::Linux(gro) => gro.flush(up),
         }
-    }
-}
-
-/// What the card's descriptor says of a packet's flow (receive-side scaling).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct RssHash {
-    /// Kind of hash (`M_HASHTYPE`); 0 where there is none.
-    pub hashtype: u8,
-    /// The hash (`flowid`).
-    pub flowid: u32,
-}
-
-impl RssHash {
-    /// No hash: all packets of the host look like one flow to a sort.
-    pub const NONE: Self = Self { hashtype: 0, flowid: 0 };
-
-    /// A good hash: one value for each flow (`M_HASHTYPE_RSS_TCP_IPV4`).
-    #[inline]
-    pub const fn of_flow(flow: FlowId) -> Self {
-        // Any mapping that gives each flow its own value; the golden ratio spreads them.
-        Self { hashtype: 2, flowid: flow.0.wrapping_mul(0x9e37_79b9) }
     }
 }

@@ -82,6 +82,16 @@ fn offloads_are_those_of_the_system_and_of_hosts() {
     one_mistake("freebsd-13.2\"", "freebsd-13.2\", gro = true", "`gro` is Linux's");
     one_mistake("cc = \"reno\"", "cc = \"reno\", lro = true", "write gro = true");
     one_mistake("freebsd-13.2\"", "freebsd-13.2\", lro = 1", "`true`, `false` or a table");
+    let hash = |hash: &str, expected: &str| {
+        let lro = format!("freebsd-13.2\", lro = {{ rss_hash = {hash} }}, cc = \"newreno");
+        one_mistake("freebsd-13.2", &lro, expected);
+    };
+    hash("\"randon\"", "did you mean `random`?");
+    hash("4", "`flow`, `random` or a table");
+    hash("{}", "`rss_hash` needs `constant` or `decreasing`");
+    hash("{ constant = 1, decreasing = 4 }", "either `constant` or `decreasing`, not both");
+    hash("{ decreasing = 0 }", "a whole number from 1 to 65536");
+    hash("{ random = true }", "write rss_hash = \"random\"");
     for offload in ["lro", "gro", "tso"] {
         let element = format!("{offload} = true");
         one_mistake("delay = \"5ms\"", &element, "put it under [host.NAME]");

@@ -1,8 +1,10 @@
 //! What a right text comes to.
 
+use core::num::NonZeroU32;
+
 use cc::Algorithm;
 use net::link::Limit;
-use net::offload::{GroParams, LroParams};
+use net::offload::{GroParams, HashRule, LroParams};
 use packet::IpVersion;
 use sim::scenario::{App, Element, Receive, Tap, TapPlace};
 use tcp::profile::{AckRule, Profile, ReceiveBufferRule, SendBufferRule};
@@ -33,9 +35,10 @@ fn every_key_arrives_where_it_belongs() {
     assert_eq!((sender.isn, sender.timestamp), (Some(205_083_268), Some(495_212_525)));
     assert!(sender.offload.tso);
     assert_eq!(sender.offload.flush, Duration::from_micros(5));
-    assert_eq!(sender.offload.budget.map(core::num::NonZeroU32::get), Some(16));
+    assert_eq!(sender.offload.budget.map(NonZeroU32::get), Some(16));
     let lro = LroParams { ack_limit: 4, length_limit: 65_535, counts_pure_acks: true, entries: 9 };
     assert_eq!(sender.offload.receive, Receive::Lro(lro));
+    assert!(matches!(sender.offload.rss_hash, HashRule::Decreasing(four) if four.get() == 4));
 
     assert_eq!(sink.cc, Algorithm::Reno);
     assert_eq!((sink.isn, sink.timestamp, sink.delay), (None, None, Duration::ZERO));
@@ -95,6 +98,19 @@ fn offloads_that_are_simply_on_have_the_systems_limits() {
     assert_eq!(scenario.hosts[1].offload.receive, Receive::Gro(GroParams::LINUX));
     let scenario = loaded(SMALL, &["host.a.lro=false"]).unwrap().scenario;
     assert_eq!(scenario.hosts[0].offload.receive, Receive::Off);
+}
+
+#[test]
+fn the_hash_of_the_card_is_good_unless_said_otherwise() {
+    let hash = |lro: &str| {
+        loaded(SMALL, &[&format!("host.a.lro={lro}")]).unwrap().scenario.hosts[0].offload.rss_hash
+    };
+    assert_eq!(hash("true"), HashRule::Flow);
+    assert_eq!(hash("{ rss_hash = \"flow\" }"), HashRule::Flow);
+    assert_eq!(hash("{ rss_hash = \"random\" }"), HashRule::Random);
+    assert_eq!(hash("{ rss_hash = { constant = 0 } }"), HashRule::Constant(0));
+    let four = NonZeroU32::new(4).unwrap();
+    assert_eq!(hash("{ rss_hash = { decreasing = 4 } }"), HashRule::Decreasing(four));
 }
 
 #[test]
