@@ -2,13 +2,13 @@
 
 mod common;
 
-use core::num::NonZeroU64;
+use core::num::{NonZeroU32, NonZeroU64};
 
 use ackclock_sim as sim;
 use common::{MBIT, bulk, host, link, ms, pair, road};
 use net::link::Limit;
 use record::{Event, Movement, Off, Recorder, SenderState, StationId, Who};
-use sim::scenario::{ByteRange, Element, Flow, Host, Only, Path, Rule, Scenario, Shared};
+use sim::scenario::{ByteRange, Element, Flow, Host, Only, Path, Rule, Scenario, Shared, reverse};
 use sim::{FlowOutcome, Observer};
 use units::{Duration, Instant, Offset};
 
@@ -93,6 +93,42 @@ fn copies_arrive_and_do_no_harm() {
         assert_eq!(seen.arrived, seen.departed + seen.copied);
         assert_eq!(flow.rtos, 0);
     }
+}
+
+/// Counts entries of the calendar, in lots of 65,536.
+struct Lots(u64);
+
+impl Recorder for Lots {
+    const ON: bool = false;
+
+    fn record(&mut self, _: Instant, _: Who, _: Event, _: Option<&SenderState>) {}
+}
+
+impl Observer for Lots {
+    fn progress(&mut self, _: Instant) {
+        self.0 += 1;
+    }
+}
+
+/// A station whose next packet may overtake arms itself again and again; what it had set before
+/// must not set more.
+#[test]
+fn a_station_that_reorders_costs_no_more_for_every_packet_it_has_seen() {
+    // Old ACKs slow nothing down.
+    let reverse = Element::Reverse(reverse::Params {
+        group: NonZeroU32::new(4).unwrap(),
+        gap: ms(1),
+        timeout: Duration::from_micros(500),
+        only: Only::Acks,
+    });
+    let mut back = road(1_000 * MBIT, ms(5));
+    back.push(reverse);
+    let there = road(1_000 * MBIT, ms(5));
+    let scenario = pair(hosts("linux-6.18"), there, back, bulk(200_000_000));
+    let mut lots = Lots(0);
+    let packets = sim::run(&scenario, &mut lots).unwrap().segments;
+    assert!(packets > 130_000);
+    assert!(lots.0 * 65_536 < 20 * packets, "{} lots for {packets} packets", lots.0);
 }
 
 /// Hosts 0 and 1 send to host 2, each over 10 ms of its own and a line of 10 Mbit/s.

@@ -27,6 +27,10 @@ pub(super) struct Parcel {
 
 impl<O: Observer> World<'_, O> {
     pub(super) fn run_station(&mut self, index: usize) {
+        // An entry that was overtaken by an earlier one: the station has armed itself anew since.
+        if self.stations[index].armed != Some(self.now) {
+            return;
+        }
         self.stations[index].armed = None;
         loop {
             let station = &mut self.stations[index];
