@@ -195,6 +195,7 @@ const REPRODUCE_EXAMPLES: &str = "\
 Examples:
   ackclock reproduce
   ackclock reproduce slow-start-lro
+  ackclock reproduce reordering
   ackclock reproduce --list
   ackclock reproduce --json > figures.json";
 

@@ -1,13 +1,16 @@
 //! Published cases: every figure of a document beside what Ackclock measures.
 //!
-//! Reading order: [`row`] (a figure, its kind, its band), [`slow_start_lro`] (the first case);
-//! [`text`] and [`Report`] (how results are shown).
+//! Reading order: [`row`] (a figure, its kind, its band), [`slow_start_lro`] (the first case),
+//! [`reordering`] (the second); [`text`] and [`Report`] (how results are shown).
 
+pub mod reordering;
 pub mod row;
 pub mod slow_start_lro;
 pub mod text;
 
 use serde::Serialize;
+
+use crate::scenario::{self, Loaded, Overrides};
 
 pub use row::{Figure, Kind, Row};
 
@@ -24,13 +27,21 @@ pub struct Case {
 }
 
 /// All cases, in the order they are run.
-pub const CASES: &[Case] = &[Case {
-    id: "slow-start-lro",
-    title: "FreeBSD's slow start starved by LRO",
-    source: "Chen Shuo, freebsd-net, 2 May 2023: Cwnd grows slowly during slow-start due to LRO \
-             of the receiver side",
-    run: slow_start_lro::measure,
-}];
+pub const CASES: &[Case] = &[
+    Case {
+        id: "slow-start-lro",
+        title: "FreeBSD's slow start starved by LRO",
+        source: "Chen Shuo, freebsd-net, 2 May 2023: Cwnd grows slowly during slow-start due to \
+                 LRO of the receiver side",
+        run: slow_start_lro::measure,
+    },
+    Case {
+        id: "reordering",
+        title: "Groups of packets that arrive last first, and what FreeBSD's stacks make of it",
+        source: "R. Stewart, FreeBSD Journal: Improving TCP's Responses to Reordering",
+        run: reordering::measure,
+    },
+];
 
 /// The case of that name.
 pub fn find(id: &str) -> Option<&'static Case> {
@@ -113,6 +124,23 @@ impl core::fmt::Display for CaseError {
 }
 
 impl core::error::Error for CaseError {}
+
+/// Loads a scenario of a case with overrides.
+pub(crate) fn load(text: &str, name: &str, set: &[&str]) -> Result<Loaded, CaseError> {
+    let overrides = Overrides { set: set.iter().map(|s| (*s).to_owned()).collect(), seed: None };
+    scenario::load(text, name, &overrides).map_err(|errors| {
+        let lines: Vec<_> = errors.iter().map(ToString::to_string).collect();
+        CaseError(lines.join("\n"))
+    })
+}
+
+/// Runs a loaded scenario under an observer.
+pub(crate) fn run(
+    loaded: &Loaded,
+    observer: &mut impl sim::Observer,
+) -> Result<sim::Outcome, CaseError> {
+    sim::run(&loaded.scenario, observer).map_err(|error| CaseError(format!("{error:?}")))
+}
 
 impl Case {
     /// Runs the case.

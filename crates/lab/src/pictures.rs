@@ -6,8 +6,8 @@
 use trace::svg::{Axis, Chart, Draw, Mark, Panel, Point, Series};
 use units::Duration;
 
-use crate::cases::CaseError;
-use crate::cases::slow_start_lro::{RAMP, TRACE, load, run};
+use crate::cases::slow_start_lro::{RAMP, TRACE};
+use crate::cases::{CaseError, load, run};
 use crate::curves::{Curve, Curves, TIME, render};
 
 /// A picture by the name of its file.

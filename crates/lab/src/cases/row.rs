@@ -93,6 +93,36 @@ impl Row {
         }
     }
 
+    /// A number that must not be less than `bound`, where no figure was published.
+    pub fn at_least(
+        name: impl Into<String>,
+        unit: &'static str,
+        bound: f64,
+        measured: Option<f64>,
+    ) -> Self {
+        Self {
+            measured: measured.map(Figure::Number),
+            low: Some(bound),
+            holds: Some(measured.is_some_and(|value| value >= bound)),
+            ..Self::new(name, unit, Kind::Assert)
+        }
+    }
+
+    /// A number that must not exceed `bound`, where no figure was published.
+    pub fn at_most(
+        name: impl Into<String>,
+        unit: &'static str,
+        bound: f64,
+        measured: Option<f64>,
+    ) -> Self {
+        Self {
+            measured: measured.map(Figure::Number),
+            high: Some(bound),
+            holds: Some(measured.is_some_and(|value| value <= bound)),
+            ..Self::new(name, unit, Kind::Assert)
+        }
+    }
+
     /// A text that must be met to the letter.
     pub fn text(name: impl Into<String>, published: &str, measured: Option<String>) -> Self {
         Self {
@@ -115,6 +145,11 @@ impl Row {
             measured: measured.map(Figure::Number),
             ..Self::new(name, unit, Kind::Predicted)
         }
+    }
+
+    /// A text that follows from the declared inputs; no published one to compare with.
+    pub fn predicted_text(name: impl Into<String>, measured: Option<String>) -> Self {
+        Self { measured: measured.map(Figure::Text), ..Self::new(name, "", Kind::Predicted) }
     }
 
     /// A number that cannot be derived from what was published.

@@ -8,7 +8,6 @@ mod ramp;
 mod trace;
 
 use super::{CaseError, Knob, Measured};
-use crate::scenario::{self, Loaded, Overrides};
 
 /// The mail's transfer.
 pub(crate) const TRACE: &str = include_str!("../../../../scenarios/slow-start-lro.toml");
@@ -75,21 +74,4 @@ fn knobs() -> Vec<Knob> {
         ),
         Knob::new("ramps: net.inet.tcp.abc_l_var", "2, 4, 8, 16, 45", "the mail's question"),
     ]
-}
-
-/// Loads a scenario of this case with overrides.
-pub(crate) fn load(text: &str, name: &str, set: &[&str]) -> Result<Loaded, CaseError> {
-    let overrides = Overrides { set: set.iter().map(|s| (*s).to_owned()).collect(), seed: None };
-    scenario::load(text, name, &overrides).map_err(|errors| {
-        let lines: Vec<_> = errors.iter().map(ToString::to_string).collect();
-        CaseError(lines.join("\n"))
-    })
-}
-
-/// Runs a loaded scenario under an observer.
-pub(crate) fn run(
-    loaded: &Loaded,
-    observer: &mut impl sim::Observer,
-) -> Result<sim::Outcome, CaseError> {
-    sim::run(&loaded.scenario, observer).map_err(|error| CaseError(format!("{error:?}")))
 }

@@ -99,6 +99,8 @@ fn cells(row: &Row, notes: &[&str]) -> [String; 8] {
     let band = match (row.low, row.high) {
         (Some(low), Some(high)) if low < high => format!("{} to {}", number(low), number(high)),
         (Some(_), Some(_)) => "exact".into(),
+        (Some(low), None) => format!("at least {}", number(low)),
+        (None, Some(high)) => format!("at most {}", number(high)),
         _ if row.kind == Kind::Assert => "exact".into(),
         _ => row.deviation_percent().map_or(String::new(), |percent| format!("{percent:+.1} %")),
     };

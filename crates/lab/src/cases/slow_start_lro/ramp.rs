@@ -3,8 +3,8 @@
 use record::{Event, Recorder, SenderState, SentKind, Who};
 use units::Instant;
 
-use super::{RAMP, load, run};
-use crate::cases::{CaseError, Row};
+use super::RAMP;
+use crate::cases::{CaseError, Row, load, run};
 
 /// 100 Mbit/s at 100 ms, in segments of 1448 bytes.
 const TARGET_SEGMENTS: u64 = 863;

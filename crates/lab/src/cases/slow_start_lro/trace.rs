@@ -6,8 +6,8 @@ use record::{Event, Recorder, SenderState, SentKind, Who};
 use trace::tcpdump::{self, LineOptions, Style, TraceLine, Writer};
 use units::Instant;
 
-use super::{TRACE, load, run};
-use crate::cases::{CaseError, Row};
+use super::TRACE;
+use crate::cases::{CaseError, Row, load, run};
 
 /// The mail's trace with its remarks.
 const MAIL: &str = include_str!("../../../../../golden/published/slow-start-lro.txt");
