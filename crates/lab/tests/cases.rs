@@ -4,7 +4,10 @@ use ackclock_lab as lab;
 use lab::cases::{CASES, Kind};
 
 /// Asserted figures that do not hold; the note of each row says why.
-const MISSES: &[&str] = &["base stack, gap 0 ms: round trips per false recovery"];
+const MISSES: &[&str] = &[
+    "base stack, gap 0 ms: round trips per false recovery",
+    "base stack, gap 3 ms: round trips per false recovery",
+];
 
 #[test]
 fn every_asserted_figure_holds_or_is_a_known_miss() {

@@ -39,6 +39,7 @@ pub(super) fn rows() -> Result<Vec<Row>, CaseError> {
         );
         rows.push(match order {
             Order::Reversed { gap, .. } if gap.is_zero() => row.note(WITHOUT_GAP),
+            Order::Reversed { gap, .. } if gap == Duration::from_millis(3) => row.note(UNEXPLAINED),
             _ => row.note("published: \"constantly\", \"never out for very long\""),
         });
         let name = |what: &str| format!("base stack, {name}: {what}");
@@ -56,3 +57,7 @@ const WITHOUT_GAP: &str = "\
 groups of four need four packets within 500 us; without a gap the ACKs of a group come at once, the \
 first two release a segment each (limited transmit), and flights fall apart into groups of three, \
 which give only two duplicates, until the window has grown again";
+
+/// Not found out yet.
+const UNEXPLAINED: &str = "\
+not explained yet: it was 2.0 while receivers did not report duplicates (D-SACK)";
