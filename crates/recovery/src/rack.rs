@@ -161,6 +161,15 @@ impl Rack {
         while map.oldest().is_some_and(|piece| piece.passed() && expired(piece)) {
             found.packets += u64::from(map.lose_oldest().is_some());
         }
+        // One sent earlier that nothing has passed, since it left again, must not hide the others.
+        while let Some(place) =
+            map.newest_passed().filter(|&piece| expired(piece)).map(Piece::start)
+        {
+            if !map.lose(place) {
+                break;
+            }
+            found.packets += 1;
+        }
         found.again_after =
             map.newest_passed().map(|piece| (piece.sent_at() + allowed).since(standing.now));
         found

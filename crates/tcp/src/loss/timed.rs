@@ -320,7 +320,9 @@ impl Endpoint {
         let Repair::Timed(loss) = &mut self.snd.repair else { return Found::default() };
         let found = loss.judge.detect(map, &standing, srtt);
         match found.again_after {
-            Some(after) => self.timers.set(Purpose::Reorder, now + after),
+            Some(after) => {
+                self.timers.set(Purpose::Reorder, now + after.max(Duration::from_micros(1)));
+            }
             None => self.timers.stop(Purpose::Reorder),
         }
         found
