@@ -111,7 +111,7 @@ impl Victim {
                 let right = left.wrapping_add_signed(i32::from(b[15] as i8) * 100);
                 blocks.push(SackBlock { left: SeqNum(left), right: SeqNum(right) });
             }
-            Options::Sack(blocks)
+            blocks.into()
         };
         let segment = Segment {
             dir: Dir::Reverse,

@@ -161,7 +161,7 @@ fn segments() -> impl Strategy<Value = (Segment, Way)> {
                     sack_permitted: true,
                     layout: SynLayout::FreeBsd,
                 }),
-                false => Options::Sack(blocks),
+                false => blocks.into(),
             };
             let segment = Segment {
                 ip: if v6 { IpVersion::V6 } else { IpVersion::V4 },
