@@ -1,0 +1,173 @@
+//! What a connection knows: what the handshake settled, the sending half, the receiving half
+//! (the send and receive sequence variables of RFC 9293 section 3.3.1, and what each system adds).
+
+use record::{Cause, Waiting};
+use recovery::sendmap::SendMap;
+use units::{Instant, Offset, SeqNum};
+
+use crate::ack_policy::AckPolicy;
+use crate::endpoint::Config;
+use crate::loss::Repair;
+use crate::probes::Probe;
+use crate::reassembly::Reassembly;
+use crate::receive_window::ReceiveWindow;
+use crate::send_buffer::SendBuffer;
+
+/// What the handshake settled.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Agreed {
+    /// Payload of a full segment without options (`t_maxseg`).
+    pub(crate) maxseg: u32,
+    /// Payload of a full segment, options deducted.
+    pub(crate) mss: u32,
+    pub(crate) timestamps: bool,
+    pub(crate) sack: bool,
+    /// Shift of the windows the peer announces, if scaling is on.
+    pub(crate) snd_scale: Option<u8>,
+}
+
+/// The sending half.
+#[derive(Debug, Clone)]
+pub(crate) struct Send {
+    pub(crate) una: Offset,
+    pub(crate) nxt: Offset,
+    pub(crate) max: Offset,
+    pub(crate) wnd: u64,
+    pub(crate) max_wnd: u64,
+    /// Sequence and acknowledgment number of the last window update (RFC 9293 3.10.7.4).
+    pub(crate) wl1: Offset,
+    pub(crate) wl2: Offset,
+    pub(crate) buffer: SendBuffer,
+    /// The application has closed: a FIN follows the last byte.
+    pub(crate) fin: bool,
+    /// What is under way, packet by packet.
+    pub(crate) map: SendMap,
+    /// How losses are found and repaired.
+    pub(crate) repair: Repair,
+    /// Timeouts in a row (`t_rxtshift`).
+    pub(crate) shift: u32,
+    pub(crate) dup_acks: u32,
+    /// Segments that limited transmit lets go beyond the window.
+    pub(crate) limited: u32,
+    /// One segment from `una` on is to go again, for this reason.
+    pub(crate) again: Option<Cause>,
+    /// Why what lies between `nxt` and `max` goes again.
+    pub(crate) resend_cause: Cause,
+    /// `max` when the window was lowered for an ECN echo, until something beyond it is
+    /// acknowledged.
+    pub(crate) ecn_episode: Option<Offset>,
+    /// The window is closed and being probed.
+    pub(crate) persisting: bool,
+    pub(crate) probe: Option<Probe>,
+    /// Window probes in a row.
+    pub(crate) probes: u32,
+    /// Keepalive probes in a row without an answer.
+    pub(crate) unanswered: u32,
+    /// Byte being timed and when it left, where timestamps are off.
+    pub(crate) timed: Option<(Offset, Instant)>,
+    /// Timestamp clock at the first timeout: an older echo proves it spurious.
+    pub(crate) timeout_stamp: Option<u32>,
+    /// When anything but a bare ACK last left, and last arrived.
+    pub(crate) last_sent: Instant,
+    pub(crate) last_heard: Instant,
+    /// Linux: `is_cwnd_limited`, `max_packets_out` and the end of the window they stand for.
+    pub(crate) window_limited: bool,
+    pub(crate) max_packets_out: u64,
+    pub(crate) usage_end: Offset,
+    /// The stack has been asked to send; `fresh` until its first pass.
+    pub(crate) due: bool,
+    pub(crate) fresh: bool,
+    /// Nothing was under way when it was asked.
+    pub(crate) idle: bool,
+    /// Behind the last partial segment sent (Linux `snd_sml`).
+    pub(crate) small_end: Offset,
+    /// `nxt` when it was asked.
+    pub(crate) asked_at: Offset,
+    pub(crate) waiting: Waiting,
+}
+
+/// The receiving half.
+#[derive(Debug, Clone)]
+pub(crate) struct Receive {
+    pub(crate) irs: SeqNum,
+    pub(crate) nxt: Offset,
+    /// Right edge of the window last offered.
+    pub(crate) adv: Offset,
+    /// `nxt` as last acknowledged.
+    pub(crate) acked: Offset,
+    pub(crate) window: ReceiveWindow,
+    pub(crate) reassembly: Reassembly,
+    /// What has arrived twice, to be told with the next ACK (RFC 2883).
+    pub(crate) duplicate: Option<(Offset, Offset)>,
+    pub(crate) policy: AckPolicy,
+    /// Place of the peer's FIN, once seen.
+    pub(crate) fin: Option<Offset>,
+    /// The last in-order data came with PSH.
+    pub(crate) pushed: bool,
+    pub(crate) ack_now: bool,
+    pub(crate) ts_recent: u32,
+    pub(crate) ts_recent_at: Instant,
+    pub(crate) last_window_zero: bool,
+}
+
+impl Send {
+    pub(crate) fn new(cfg: &Config) -> Self {
+        Self {
+            una: Offset(0),
+            nxt: Offset(0),
+            max: Offset(0),
+            wnd: 0,
+            max_wnd: 0,
+            wl1: Offset(0),
+            wl2: Offset(0),
+            buffer: SendBuffer::new(cfg.profile.send_buffer),
+            fin: false,
+            map: SendMap::new(),
+            repair: Repair::Duplicates,
+            shift: 0,
+            dup_acks: 0,
+            limited: 0,
+            again: None,
+            resend_cause: Cause::Timeout,
+            ecn_episode: None,
+            persisting: false,
+            probe: None,
+            probes: 0,
+            unanswered: 0,
+            timed: None,
+            timeout_stamp: None,
+            last_sent: Instant::ZERO,
+            last_heard: Instant::ZERO,
+            window_limited: false,
+            max_packets_out: 0,
+            usage_end: Offset(0),
+            due: false,
+            fresh: false,
+            idle: false,
+            small_end: Offset(0),
+            asked_at: Offset(0),
+            waiting: Waiting::Handshake,
+        }
+    }
+}
+
+impl Receive {
+    pub(crate) fn new(window: ReceiveWindow, policy: AckPolicy) -> Self {
+        Self {
+            irs: SeqNum(0),
+            nxt: Offset(0),
+            adv: Offset(0),
+            acked: Offset(0),
+            window,
+            reassembly: Reassembly::default(),
+            duplicate: None,
+            policy,
+            fin: None,
+            pushed: false,
+            ack_now: false,
+            ts_recent: 0,
+            ts_recent_at: Instant::ZERO,
+            last_window_zero: false,
+        }
+    }
+}
