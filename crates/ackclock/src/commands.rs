@@ -4,6 +4,8 @@ mod read;
 mod reproduce;
 mod run;
 mod scenario;
+mod sweep;
+mod table;
 
 use std::fs;
 use std::path::PathBuf;
@@ -20,6 +22,8 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Run(args) => run::run(args),
         Command::Scenario(command) => scenario::run(command),
         Command::Reproduce(args) => reproduce::run(&args),
+        Command::Sweep(args) => sweep::run(args),
+        Command::Table(args) => table::run(&args),
         Command::Read(args) => read::run(&args),
     }
 }

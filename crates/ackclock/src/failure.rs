@@ -52,10 +52,15 @@ impl Failure {
             }
             Self::ReaderGone => return ExitCode::SUCCESS,
         };
-        // Where standard error is closed there is nobody to tell.
-        let _ = io::stderr().lock().write_all(text.as_bytes());
+        tell(&text);
         ExitCode::from(2)
     }
+}
+
+/// Writes to standard error.
+pub(crate) fn tell(text: &str) {
+    // Where it is closed there is nobody to tell.
+    let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
 /// Colours only for a terminal whose user has not refused them (no-color.org).

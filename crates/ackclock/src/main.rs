@@ -1,13 +1,14 @@
 //! The command line: one file for each command, text and files at the edge, all else in `lab`.
 //!
 //! Exit status: 0 all is well; 1 findings, or rows that should hold and do not; 2 a mistake in
-//! the arguments or in what they name.
+//! the arguments or in what they name; 130 interrupted.
 
 mod cli;
 mod commands;
 mod failure;
 mod output;
 mod progress;
+mod store;
 
 use std::process::ExitCode;
 

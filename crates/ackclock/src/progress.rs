@@ -59,6 +59,50 @@ fn bar(duration: Duration) -> ProgressBar {
         .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }
 
+/// Runs of a sweep as a line on standard error, if that is a terminal: done, rate, time left and
+/// segments per second.
+#[derive(Debug)]
+pub(crate) struct Runs {
+    bar: Option<ProgressBar>,
+    segments: u64,
+    since: WallClock,
+}
+
+impl Runs {
+    /// Of `runs`, of which some are done already.
+    #[expect(clippy::disallowed_methods, reason = "how fast it goes is wall-clock time")]
+    pub(crate) fn new(runs: u64, done: u64) -> Self {
+        let bar = std::io::stderr().is_terminal().then(|| {
+            let template = "{bar:30} {pos}/{len} runs, {per_sec}, {eta} left, {msg}";
+            let style = ProgressStyle::with_template(template);
+            let bar = ProgressBar::new(runs)
+                .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+            bar.set_position(done);
+            bar.reset_eta();
+            bar
+        });
+        Self { bar, segments: 0, since: WallClock::now() }
+    }
+
+    /// One more run is done, which simulated so many segments.
+    pub(crate) fn done(&mut self, segments: u64) {
+        self.segments += segments;
+        if let Some(bar) = &self.bar {
+            let seconds = self.since.elapsed().as_secs_f64().max(1e-3);
+            bar.inc(1);
+            bar.set_message(format!("{:.1} M segments/s", self.segments as f64 / seconds / 1e6));
+        }
+    }
+}
+
+impl Drop for Runs {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
 /// A sign of life on standard error while a case runs, if that is a terminal.
 #[derive(Debug)]
 pub(crate) struct Spinner(Option<ProgressBar>);

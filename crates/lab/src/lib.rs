@@ -1,7 +1,7 @@
 //! The one door: scenario text in, tables, findings and reports out. Floor 7.
 //!
 //! Reading order: [`units_text`] (quantities as people write them), [`scenario`] (scenario files
-//! and their errors), [`run_report`] (the result of a run), [`capture`] (what tcpdump would have
+//! and their errors), [`run_report`] (the result of a run), [`sweep`] (many runs), [`capture`] (what tcpdump would have
 //! seen of it), [`kernel_log`] (what FreeBSD's loggers would have written of its sender),
 //! [`cases`] (published figures beside ours), [`curves`] and [`pictures`] (charts), [`log_view`]
 //! (logs of a stack for reading), [`worlds`] (scenarios by chance, and whether they obey).
@@ -15,5 +15,6 @@ pub mod log_view;
 pub mod pictures;
 pub mod run_report;
 pub mod scenario;
+pub mod sweep;
 pub mod units_text;
 pub mod worlds;

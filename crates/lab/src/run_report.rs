@@ -1,6 +1,8 @@
 //! The result of a run: as JSON for programs, as a table for people.
 
-use serde::Serialize;
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
 use sim::{FlowOutcome, Outcome};
 use units::{Bytes, Duration};
 
@@ -31,14 +33,14 @@ pub struct RunReport {
 }
 
 /// What a run measured of one flow.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FlowReport {
     /// Name in the scenario.
     pub name: String,
     /// Profile of the sending host.
-    pub profile: &'static str,
+    pub profile: Cow<'static, str>,
     /// Congestion control of the sending host.
-    pub cc: &'static str,
+    pub cc: Cow<'static, str>,
     /// Payload bytes the receiving application has read.
     pub bytes: u64,
     /// Did the transfer come to its end?
@@ -62,12 +64,12 @@ pub struct FlowReport {
     /// Least round trip the sender measured; `None` if it measured none.
     pub min_rtt_s: Option<f64>,
     /// What requests took; left out for a flow without any.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency: Option<LatencyReport>,
 }
 
 /// How long responses took, each from the write of the request to the last byte read.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LatencyReport {
     /// Requests that were answered.
     pub requests: u64,
@@ -114,11 +116,12 @@ impl RunReport {
 }
 
 impl FlowReport {
-    fn new(flow: &FlowOutcome) -> Self {
+    /// Of a flow that ended so.
+    pub fn new(flow: &FlowOutcome) -> Self {
         Self {
             name: flow.name.clone(),
-            profile: flow.profile,
-            cc: flow.cc,
+            profile: flow.profile.into(),
+            cc: flow.cc.into(),
             bytes: flow.bytes.get(),
             finished: flow.finished,
             duration_s: flow.duration.as_secs_f64(),
@@ -213,13 +216,15 @@ fn window(cwnd: Bytes, mss: Bytes) -> String {
 }
 
 /// Rows with their columns under each other, two blanks between.
-fn aligned<const N: usize>(rows: &[[String; N]]) -> String {
+pub(crate) fn aligned<R: AsRef<[String]>>(rows: &[R]) -> String {
+    let columns = rows.iter().map(|row| row.as_ref().len()).max().unwrap_or_default();
     let width = |column: usize| {
-        rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default()
+        let cells = rows.iter().filter_map(|row| row.as_ref().get(column));
+        cells.map(|cell| cell.chars().count()).max().unwrap_or_default()
     };
-    let widths: Vec<usize> = (0..N).map(width).collect();
-    let line = |row: &[String; N]| {
-        let cells = row.iter().zip(&widths).map(|(cell, &width)| format!("{cell:width$}"));
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let line = |row: &R| {
+        let cells = row.as_ref().iter().zip(&widths).map(|(cell, &width)| format!("{cell:width$}"));
         cells.collect::<Vec<_>>().join("  ").trim_end().to_owned() + "\n"
     };
     rows.iter().map(line).collect()

@@ -1,9 +1,10 @@
 //! Scenario files: TOML text in, a [`sim::scenario::Scenario`] out, or all that is wrong with it.
 //!
-//! Reading order: `tree` (the text with its places), `overrides` (`--set`), `keys` and `kinds`
+//! Reading order: `tree` (the text with its places), `overrides` (`--set`, with `shorthand`
+//! for its keys), `keys` and `kinds`
 //! (how tables are declared and read), then the tables themselves: `world`, `host` with `knobs`
 //! and `offload`, `path` with `element`, `chance`, `reorder` and `shared`, `flow` with `apps`
-//! and `routes`, `tap`. [`schema()`] tells editors the same and [`reference()`]
+//! and `routes`, `tap`; and what makes many runs of one, `sweep`. [`schema()`] tells editors the same and [`reference()`]
 //! people; [`report()`] shows errors beside the text. The format is described in
 //! docs/scenario.md.
 
@@ -27,7 +28,9 @@ mod report;
 mod routes;
 mod schema;
 mod shared;
+mod shorthand;
 mod source;
+mod sweep;
 mod syntax;
 mod tap;
 mod tree;
@@ -43,12 +46,14 @@ use toml_edit::{DocumentMut, TomlError};
 use keys::Reader;
 use overrides::Override;
 use source::{Fault, Sources};
+use tree::Node;
 
 pub use error::ScenarioError;
 pub use nearest::nearest;
 pub use reference::reference;
 pub use report::{Look, report};
 pub use schema::schema;
+pub use sweep::{Study, StudyOverrides};
 
 /// Changes to a scenario that its file does not hold.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -79,21 +84,13 @@ pub fn load(
     file_name: &str,
     overrides: &Overrides,
 ) -> Result<Loaded, Vec<ScenarioError>> {
-    let seed = overrides.seed.map(|seed| seed.to_string());
     let (mut sources, file) = Sources::new(file_name, text);
     let mut root = match tree::parse(text, file) {
         Ok(root) => root,
         Err(faults) => return Err(sources.errors(faults)),
     };
     let mut reader = Reader::default();
-    let mut changes: Vec<Override> = Vec::new();
-    for argument in &overrides.set {
-        match Override::parse(argument, &mut sources) {
-            Ok(change) => changes.push(change),
-            Err(fault) => reader.report(fault),
-        }
-    }
-    changes.extend(seed.as_ref().map(|seed| Override::seed(seed, &mut sources)));
+    let changes = changes(overrides, &root, &mut sources, &mut reader);
     for change in &changes {
         if let Err(fault) = change.apply(&mut root) {
             reader.report(fault);
@@ -131,6 +128,24 @@ pub fn decode<'t>(bytes: &'t [u8], file_name: &str) -> Result<&'t str, Vec<Scena
         let fault = Fault::new(file.place(end..end), "this byte is not UTF-8 text");
         sources.errors(vec![fault.found(format!("0x{:02x}", bytes[end]))])
     })
+}
+
+/// The changes that the arguments ask for.
+fn changes<'t>(
+    overrides: &'t Overrides,
+    root: &Node,
+    sources: &mut Sources<'t>,
+    reader: &mut Reader,
+) -> Vec<Override> {
+    let mut changes = Vec::new();
+    for argument in &overrides.set {
+        match Override::parse(argument, root, sources) {
+            Ok(change) => changes.push(change),
+            Err(fault) => reader.report(fault),
+        }
+    }
+    changes.extend(overrides.seed.map(|seed| Override::seed(seed, sources)));
+    changes
 }
 
 /// The text with all changes worked in.

@@ -9,8 +9,10 @@
 //! in `tc` it means bytes.
 
 mod dimension;
+mod measure;
 mod names;
 
+pub use measure::{Measure, Quantity};
 use names::{BDP, PACKETS, RATE, ROOM, SHARE, SIZE, TIME};
 use units::{Bytes, Duration, Rate, Ratio};
 

@@ -46,6 +46,11 @@ fn scenario_files() {
 }
 
 #[test]
+fn sweeps() {
+    check("docs/sweeps.md");
+}
+
+#[test]
 fn logs_of_the_stack() {
     check("docs/formats.md");
 }

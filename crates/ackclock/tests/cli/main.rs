@@ -6,3 +6,4 @@ mod logs;
 mod outputs;
 mod outside;
 mod place;
+mod sweeps;

@@ -121,6 +121,11 @@ impl Section {
     /// No key of this section is looked for elsewhere.
     pub(super) const NOT_ELSEWHERE: fn(&str) -> Option<&'static str> = |_| None;
 
+    /// Is `name` one of its keys?
+    pub(super) fn knows(&self, name: &str) -> bool {
+        self.names().any(|known| known == name)
+    }
+
     fn names(&self) -> impl Iterator<Item = &'static str> {
         self.keys.iter().map(|key| key.name())
     }
@@ -196,7 +201,7 @@ impl<'n> Fields<'n> {
         let entries = reader.table(node, section.what)?;
         let fields = Self { section, place: node.place, entries };
         let strangers: Vec<&Entry> =
-            entries.iter().filter(|entry| !section.names().any(|name| name == entry.key)).collect();
+            entries.iter().filter(|entry| !section.knows(&entry.key)).collect();
         strangers.iter().for_each(|entry| reader.report(unknown_key(section, entry)));
         for key in section.keys.iter().filter(|key| key.required()) {
             // A key that is only misspelt has its own report.
@@ -218,7 +223,7 @@ impl<'n> Fields<'n> {
                 let one_of = one_of(self.section.one_of.iter().copied());
                 let message = format!("{} needs {one_of}", self.section.what);
                 // An unknown key may well be the misspelt one, which has its own report.
-                if self.entries.iter().all(|e| self.section.names().any(|name| name == e.key)) {
+                if self.entries.iter().all(|entry| self.section.knows(&entry.key)) {
                     reader.report(Fault::new(self.place, message));
                 }
             }
@@ -244,7 +249,7 @@ impl<'n> Fields<'n> {
 
     /// The value of a key as it stands.
     pub(super) fn node<S>(&self, key: &Key<S>) -> Option<&'n Node> {
-        debug_assert!(self.section.names().any(|name| name == key.name), "{}", key.name);
+        debug_assert!(self.section.knows(key.name), "{}", key.name);
         self.entry(key.name).map(|entry| &entry.node)
     }
 

@@ -2,13 +2,17 @@
 //! that stands for the run.
 //!
 //! Keys are dotted as in TOML; an entry of a list is named by its number from 0:
-//! `path.0.forward.1.delay=20ms`. What follows `host.NAME.knobs.` is one name, quoted or not,
-//! for shells take the quotes away. A value that is no TOML is taken as a string.
+//! `path.0.forward.1.delay=20ms`. Where `shorthand` knows what is meant they may be shorter. What
+//! follows `host.NAME.knobs.` is one name, quoted or not, for shells take the quotes away. A value
+//! that is no TOML is taken as a string.
+
+use core::ops::Range;
 
 use toml::de::{DeTable, DeValue};
 use toml_edit::{DocumentMut, Item, TableLike};
 
-use super::source::{Fault, Place, SourceId, Sources};
+use super::shorthand;
+use super::source::{Fault, Place, Sources};
 use super::tree::{self, Entry, Node, Value};
 
 /// Name of the source that arguments are reported under.
@@ -23,39 +27,43 @@ pub(super) struct Override {
 }
 
 impl Override {
-    /// Reads an argument.
+    /// Reads an argument that changes `root`.
     ///
     /// # Errors
-    /// Where it is not of the form `KEY=VALUE`.
-    pub(super) fn parse<'t>(argument: &'t str, sources: &mut Sources<'t>) -> Result<Self, Fault> {
+    /// Where it is not of the form `KEY=VALUE`, or its key is short for more than one place.
+    pub(super) fn parse<'t>(
+        argument: &'t str,
+        root: &Node,
+        sources: &mut Sources<'t>,
+    ) -> Result<Self, Fault> {
         let source = sources.add(SOURCE, argument);
         let whole = source.place(0..argument.len());
-        let Some(equals) = equals_sign(argument) else {
+        let Some((key, text, start)) = split_argument(argument) else {
             let fault = Fault::new(whole, "no `=` in this argument");
             return Err(fault.expected("KEY=VALUE such as duration=10s"));
         };
-        let path = key_path(&argument[..equals], source).ok_or_else(|| {
-            let key = source.place(0..equals);
+        let path = key_path(key).ok_or_else(|| {
+            let key = source.place(0..key.len());
             Fault::new(key, "this is no key").expected("dotted keys such as host.sender.cc")
         })?;
-        let text = &argument[equals + 1..];
-        let skipped = text.len() - text.trim_start().len();
-        let text = text.trim();
-        let start = equals + 1 + skipped;
-        let plain = || Node {
-            place: source.place(start..start + text.len()),
-            value: Value::Text(text.to_owned()),
-        };
-        let value = tree::parse_value(text, source, start).unwrap_or_else(plain);
+        let path = path.into_iter().map(|(name, span)| (name, source.place(span))).collect();
+        let place = source.place(start..start + text.len());
+        let value = tree::argument_value(text, place, source, start);
         let toml = text.parse().unwrap_or_else(|_| text.into());
-        Ok(Self { path, value, toml })
+        Ok(Self { path: shorthand::resolve(path, root)?, value, toml })
     }
 
-    /// The argument `--seed`, whose digits are `text`.
-    pub(super) fn seed<'t>(text: &'t str, sources: &mut Sources<'t>) -> Self {
-        let place = sources.add("--seed", text).place(0..text.len());
-        let value = Node { place, value: Value::Integer(text.to_owned()) };
-        let toml = text.parse().unwrap_or_else(|_| text.into());
+    /// The change of the place `path` to `value`.
+    pub(super) fn of(path: &[(String, Place)], value: &Node) -> Self {
+        Self { path: path.to_vec(), value: value.clone(), toml: tree::toml_value(value) }
+    }
+
+    /// The argument `--seed`.
+    pub(super) fn seed(seed: u64, sources: &mut Sources<'_>) -> Self {
+        // The parser has seen that it is a number: nothing can be wrong with it.
+        let place = sources.add("--seed", "").place(0..0);
+        let value = Node { place, value: Value::Integer(seed.to_string()) };
+        let toml = (seed as i64).into();
         Self { path: vec![("seed".to_owned(), place)], value, toml }
     }
 
@@ -64,13 +72,33 @@ impl Override {
     /// # Errors
     /// The part of the key that leads nowhere; the tree is then unchanged.
     pub(super) fn apply(&self, root: &mut Node) -> Result<(), Fault> {
-        set_node(root, &self.path, &self.value, "the scenario")
+        Self::apply_at(root, &self.path, &self.value)
+    }
+
+    /// Changes the place `path` of a tree to `value`.
+    ///
+    /// # Errors
+    /// As of [`Override::apply`].
+    pub(super) fn apply_at(
+        root: &mut Node,
+        path: &[(String, Place)],
+        value: &Node,
+    ) -> Result<(), Fault> {
+        set_node(root, path, value, "the scenario")
     }
 
     /// Changes the text, once [`Override::apply`] has agreed.
     pub(super) fn compose(&self, document: &mut DocumentMut) {
         set_table(document.as_table_mut(), &self.path, &self.toml);
     }
+}
+
+/// Key and value of an argument, the value without blanks around it, and where that begins.
+pub(super) fn split_argument(argument: &str) -> Option<(&str, &str, usize)> {
+    let equals = equals_sign(argument)?;
+    let text = &argument[equals + 1..];
+    let skipped = text.len() - text.trim_start().len();
+    Some((&argument[..equals], text.trim(), equals + 1 + skipped))
 }
 
 /// The first `=` outside of quotes.
@@ -90,31 +118,23 @@ fn equals_sign(argument: &str) -> Option<usize> {
     })
 }
 
-/// Parts of a dotted key; what follows `knobs` is one part.
-fn key_path(text: &str, source: SourceId) -> Option<Vec<(String, Place)>> {
+/// Parts of a dotted key with the stretches they take in it.
+pub(super) fn key_path(text: &str) -> Option<Vec<(String, Range<usize>)>> {
     if text.contains(['\n', '\r', '#']) {
         return None;
     }
     let line = format!("{text} = 0");
     let document = DeTable::parse(&line).ok()?;
-    let mut path: Vec<(String, core::ops::Range<usize>)> = Vec::new();
+    let mut path: Vec<(String, Range<usize>)> = Vec::new();
     let mut table = document.get_ref();
     loop {
         let (key, value) = table.iter().next()?;
         path.push((key.get_ref().to_string(), key.span()));
         match value.get_ref() {
             DeValue::Table(inner) => table = inner,
-            _ => break,
+            _ => return Some(path),
         }
     }
-    if path.len() > 4 && path[0].0 == "host" && path[2].0 == "knobs" {
-        let names: Vec<&str> = path[3..].iter().map(|(name, _)| name.as_str()).collect();
-        let name = names.join(".");
-        let span = path[3].1.start..path[path.len() - 1].1.end;
-        path.truncate(3);
-        path.push((name, span));
-    }
-    Some(path.into_iter().map(|(name, span)| (name, source.place(span))).collect())
 }
 
 /// Index `name` of a list of `len` entries.

@@ -7,7 +7,7 @@ use tcp::profile::{Family, NAMES, Profile};
 
 use super::keys::Section;
 use super::knobs::in_words;
-use super::{apps, chance, element, flow, host, offload, path, reorder, tap, world};
+use super::{apps, chance, element, flow, host, offload, path, reorder, sweep, tap, world};
 
 /// Every key of a scenario file, table by table, and every knob, system by system, in Markdown.
 pub fn reference() -> String {
@@ -37,6 +37,7 @@ pub fn reference() -> String {
         ("`reads`", &apps::READS_SECTION),
         ("`keepalive` as a table", &apps::KEEPALIVE_SECTION),
         ("`[[tap]]`", &tap::SECTION),
+        ("`[sweep]`", &sweep::SECTION),
     ];
     for (heading, section) in sections {
         keys(&mut text, heading, section);

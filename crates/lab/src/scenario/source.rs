@@ -30,6 +30,13 @@ pub(super) struct Fault {
     hint: Option<String>,
 }
 
+impl Place {
+    /// From the beginning of this to the end of `last`, which stands in the same text.
+    pub(super) fn to(self, last: Self) -> Self {
+        Self { end: last.end.max(self.end), ..self }
+    }
+}
+
 impl SourceId {
     /// The stretch `span` of this text.
     pub(super) fn place(self, span: core::ops::Range<usize>) -> Place {

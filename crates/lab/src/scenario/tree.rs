@@ -65,6 +65,29 @@ pub(super) fn parse_value(text: &str, source: SourceId, offset: usize) -> Option
     DeValue::parse(text).ok().map(|value| node(&value, source, offset))
 }
 
+/// The value of an argument that stands at `place`, `offset` bytes into its source: what is no
+/// TOML is taken as a string.
+pub(super) fn argument_value(text: &str, place: Place, source: SourceId, offset: usize) -> Node {
+    let plain = || Node { place, value: Value::Text(text.to_owned()) };
+    parse_value(text, source, offset).unwrap_or_else(plain)
+}
+
+/// The value as it is written in a text.
+pub(super) fn toml_value(node: &Node) -> toml_edit::Value {
+    match &node.value {
+        Value::Text(text) => text.into(),
+        Value::Integer(text) | Value::Float(text) | Value::Date(text) => {
+            text.parse().unwrap_or_else(|_| text.into())
+        }
+        Value::Switch(on) => (*on).into(),
+        Value::List(items) => toml_edit::Array::from_iter(items.iter().map(toml_value)).into(),
+        Value::Table(entries) => {
+            let pairs = entries.iter().map(|entry| (entry.key.as_str(), toml_value(&entry.node)));
+            toml_edit::InlineTable::from_iter(pairs).into()
+        }
+    }
+}
+
 fn entries(table: &DeTable<'_>, source: SourceId, offset: usize) -> Vec<Entry> {
     let mut entries: Vec<(usize, Entry)> = table
         .iter()

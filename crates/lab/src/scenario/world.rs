@@ -7,12 +7,12 @@ use units::{Bytes, Duration};
 use super::flow::{self, FlowRead};
 use super::hosts::Hosts;
 use super::keys::{Fields, Key, Located, Reader, Section};
-use super::kinds::{Named, Span, Tables, Whole, Words};
+use super::kinds::{Named, Span, Sub, Tables, Whole, Words};
 use super::path::{self, PathRead};
 use super::shared::SharedElements;
 use super::source::{Fault, Place, Sources};
 use super::tree::Node;
-use super::{element, host, routes, tap};
+use super::{element, host, routes, sweep, tap};
 use crate::units_text::MAX_DURATION;
 
 static TITLE: Key<Words> = Key::optional("title", Words, "none", "what it shows, for people");
@@ -41,13 +41,20 @@ static FLOW: Key<Tables> = Key::required("flow", Tables(&flow::SECTION), "connec
 static TAP: Key<Tables> =
     Key::optional("tap", Tables(&tap::SECTION), "none", "capture points: [[tap]]");
 
+static SWEEP: Key<Sub> = Key::optional(
+    "sweep",
+    Sub(&sweep::SECTION),
+    "one run",
+    "a grid of runs for `ackclock sweep`: [sweep]; `ackclock run` takes the file as it stands",
+);
+
 /// Hosts have 16-bit numbers in a run.
 const MAX_HOSTS: usize = 65_535;
 
 /// A scenario file.
 pub(super) static SECTION: Section = Section {
     what: "a scenario",
-    keys: &[&TITLE, &SEED, &DURATION, &HOST, &SHARED, &PATH, &FLOW, &TAP],
+    keys: &[&TITLE, &SEED, &DURATION, &HOST, &SHARED, &PATH, &FLOW, &TAP, &SWEEP],
     one_of: &[],
     elsewhere: |key| match key {
         "name" | "description" => Some("the name of a scenario is called `title`"),
@@ -88,6 +95,9 @@ pub(super) fn read(root: &Node, sources: &Sources<'_>, reader: &mut Reader) -> O
     let flows = join(&flows, &paths, &names, reader);
     let tap_nodes = fields.node(&TAP).and_then(|node| reader.list(TAP.name, node)).unwrap_or(&[]);
     let taps = tap::read_all(tap_nodes, &names, reader);
+    if let Some(node) = fields.node(&SWEEP) {
+        sweep::read(node, root, reader);
+    }
     let scenario = Scenario {
         title: title.map(|title| title.value).unwrap_or_default(),
         seed: seed.map_or(1, |seed| seed.value),

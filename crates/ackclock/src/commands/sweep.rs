@@ -1,0 +1,127 @@
+//! `ackclock sweep`: a scenario over a grid, on all cores, kept in a directory.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use lab::scenario::{Overrides, Study, StudyOverrides, decode};
+use lab::sweep::{Broken, Row, execute};
+
+use super::table::summary;
+use crate::cli::SweepArgs;
+use crate::failure::Failure;
+use crate::output::print;
+use crate::progress::Runs;
+use crate::store::{Found, Store};
+
+/// More runs than this want to be confirmed.
+const MANY: u64 = 1_000_000;
+/// Settings that a dry run shows.
+const SHOWN: u64 = 20;
+/// Exit status of a program that was interrupted: 128 and the number of the signal.
+const INTERRUPTED: u8 = 130;
+
+pub(super) fn run(args: SweepArgs) -> Result<ExitCode, Failure> {
+    let Some(file) = args.scenario.file else {
+        return Err(Failure::new("no scenario file given").hint("name it first: FILE.toml"));
+    };
+    let bytes = std::fs::read(&file).map_err(|error| Failure::file("read", &file, &error))?;
+    let name = file.display().to_string();
+    let text = decode(&bytes, &name).map_err(Failure::Scenario)?;
+    let overrides = StudyOverrides {
+        scenario: Overrides { set: args.scenario.set, seed: args.scenario.seed },
+        axes: args.axis,
+        repeat: args.repeat,
+        only: args.only,
+    };
+    let study = Study::load(text, &name, &overrides).map_err(Failure::Scenario)?;
+    if let Some(run) = args.show {
+        if run >= study.runs() {
+            let message = format!("there is no run {run}: the last is {}", study.runs() - 1);
+            return Err(Failure::new(message));
+        }
+        print(&study.text_of(run).map_err(Failure::Scenario)?)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if args.dry_run {
+        print(&plan(&study))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if study.runs() > MANY && !args.yes {
+        let message = format!("this sweep has {} runs", study.runs());
+        return Err(Failure::new(message).hint("add --yes if that is what you want"));
+    }
+    let dir = args.out.unwrap_or_else(|| beside(&file));
+    let store = match Store::open(&dir, &study, args.resume)? {
+        Found::Unfinished(store) => Some(store),
+        Found::Complete => None,
+    };
+    if let Some(store) = store
+        && !work(&study, store, args.jobs)?
+    {
+        let message = format!("interrupted; --resume goes on with {}\n", dir.display());
+        crate::failure::tell(&message);
+        return Ok(ExitCode::from(INTERRUPTED));
+    }
+    print(&summary(&dir, args.json)?)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Does the runs that are left; `false` if it was interrupted.
+fn work(study: &Study<'_>, mut store: Store, jobs: Option<usize>) -> Result<bool, Failure> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let on_signal = Arc::clone(&stop);
+    // Without a handler Ctrl-C ends the program at once, which the journal survives as well.
+    let _ = ctrlc::set_handler(move || on_signal.store(true, Ordering::Relaxed));
+    let threads = jobs.unwrap_or_else(|| {
+        std::thread::available_parallelism().map_or(1, core::num::NonZeroUsize::get)
+    });
+    let done = store.done();
+    let mut progress = Runs::new(study.runs(), store.kept());
+    let result = execute(study, &|run| done[run as usize], threads, &stop, |row: Row| {
+        progress.done(row.segments_simulated);
+        store.keep(&row)
+    });
+    drop(progress);
+    result.map_err(|broken| match broken {
+        Broken::Scenario(run, errors) => {
+            crate::failure::tell(&format!("run {run} cannot be set up:\n"));
+            Failure::Scenario(errors)
+        }
+        Broken::Run(run, message) => Failure::new(format!("run {run}: {message}"))
+            .hint(format!("add --show {run} to see its scenario")),
+        Broken::Kept(failure) => failure,
+    })?;
+    if !store.complete() {
+        return Ok(false);
+    }
+    store.finish()?;
+    Ok(true)
+}
+
+/// `slow.sweep` for `some/where/slow.toml`, in the current directory.
+fn beside(file: &Path) -> PathBuf {
+    let stem = file.file_stem().unwrap_or_else(|| "sweep".as_ref());
+    Path::new(stem).with_extension("sweep")
+}
+
+/// What would be run.
+fn plan(study: &Study<'_>) -> String {
+    let runs = study.runs();
+    let mut text = format!(
+        "{runs} runs: {} of {} points, {} of each\n",
+        runs / study.repeat(),
+        study.size(),
+        study.repeat()
+    );
+    for run in 0..runs.min(SHOWN) {
+        let settings = study.settings(run).into_iter().map(|(key, value)| format!("{key}={value}"));
+        let settings = settings.collect::<Vec<_>>().join("  ");
+        text += &format!("{run:>6}  seed {}  {settings}\n", study.seed(run));
+    }
+    if runs > SHOWN {
+        text += &format!("   ... and {} more\n", runs - SHOWN);
+    }
+    text
+}

@@ -1,0 +1,97 @@
+//! `ackclock table`: the runs of a sweep as a table of two sides.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use lab::scenario::nearest;
+use lab::sweep::csv::{FIGURES, Figure};
+use lab::sweep::pivot::{Pivot, Question};
+
+use crate::cli::TableArgs;
+use crate::failure::{Failure, tell};
+use crate::output::print;
+use crate::store::{About, rows};
+
+/// Lines of a table that are shown without being asked for.
+const MANY: usize = 60;
+
+pub(super) fn run(args: &TableArgs) -> Result<ExitCode, Failure> {
+    let about = About::read(&args.dir)?;
+    let keys = about.axes.concat();
+    let all_known = |asked: &[String]| asked.iter().try_for_each(|key| known(key, &keys));
+    let (mut side, mut top) = (split(&args.rows), split(&args.cols));
+    all_known(&side)?;
+    all_known(&top)?;
+    let runs = about.runs;
+    if args.rows.is_none() && args.cols.is_none() {
+        (side, top) = sides(about.axes);
+    }
+    let figure = Figure::named(&args.value).ok_or_else(|| {
+        let names = FIGURES.map(|figure| figure.short());
+        let failure = Failure::new(format!("--value: there is no figure {:?}", args.value));
+        failure.hint(match nearest(&args.value, names) {
+            Some(near) => format!("did you mean {near:?}?"),
+            None => format!("figures are {}", names.join(", ")),
+        })
+    })?;
+    let pivot = Pivot::new(Question { rows: side, columns: top, figure, flow: args.flow.clone() });
+    let (pivot, count) = fill(&args.dir, pivot)?;
+    if count < runs {
+        tell(&format!("{count} of {runs} runs are done\n"));
+    }
+    let cells = pivot.cells();
+    if let (Some(flow), true, true) = (&args.flow, cells.is_empty(), count > 0) {
+        return Err(Failure::new(format!("--flow: no run has a flow {flow:?}")));
+    }
+    if args.json {
+        print(&(serde_json::to_string_pretty(&cells).unwrap_or_default() + "\n"))?;
+    } else {
+        print(&pivot.text())?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What a finished sweep is told with.
+pub(super) fn summary(dir: &Path, json: bool) -> Result<String, Failure> {
+    let about = About::read(dir)?;
+    let (side, top) = sides(about.axes);
+    let figure = Figure::named("goodput").unwrap_or(FIGURES[0]);
+    let (pivot, count) =
+        fill(dir, Pivot::new(Question { rows: side, columns: top, figure, flow: None }))?;
+    if json {
+        return Ok(serde_json::to_string_pretty(&pivot.cells()).unwrap_or_default() + "\n");
+    }
+    let table = pivot.text();
+    let table = match table.lines().count() {
+        lines if lines > MANY => format!("{lines} lines: ackclock table {}\n", dir.display()),
+        _ => table,
+    };
+    Ok(format!("{count} runs in {}\n\ngoodput of all flows\n{table}", dir.display()))
+}
+
+/// All axes but the last down the side, the last along the top; a single one down the side.
+fn sides(mut axes: Vec<Vec<String>>) -> (Vec<String>, Vec<String>) {
+    let top = if axes.len() > 1 { axes.pop() } else { None };
+    (axes.concat(), top.unwrap_or_default())
+}
+
+fn fill(dir: &Path, mut pivot: Pivot) -> Result<(Pivot, u64), Failure> {
+    let count = rows(dir, |row| pivot.add(&row))?;
+    Ok((pivot, count))
+}
+
+fn split(keys: &Option<String>) -> Vec<String> {
+    let keys = keys.as_deref().unwrap_or_default().split(',').map(str::trim);
+    keys.filter(|key| !key.is_empty()).map(str::to_owned).collect()
+}
+
+fn known(key: &str, keys: &[String]) -> Result<(), Failure> {
+    if key == "seed" || keys.iter().any(|known| known == key) {
+        return Ok(());
+    }
+    let failure = Failure::new(format!("the sweep has no axis {key:?}"));
+    Err(failure.hint(match nearest(key, keys.iter().map(String::as_str)) {
+        Some(near) => format!("did you mean {near:?}?"),
+        None => format!("axes are {} and seed", keys.join(", ")),
+    }))
+}

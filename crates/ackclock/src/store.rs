@@ -1,0 +1,279 @@
+//! A directory that holds a sweep: what it is, and the rows of its runs.
+//!
+//! While it runs, rows are appended to a journal in the order in which runs end; one that was cut
+//! off by a crash is done again. Once all are there, they are put in the order of the runs, in
+//! files that take their names only when they are whole.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use lab::scenario::Study;
+use lab::sweep::{FORMAT, Row, csv};
+use serde::{Deserialize, Serialize};
+
+use crate::failure::Failure;
+use crate::output::OutFile;
+
+const ABOUT: &str = "sweep.json";
+const JOURNAL: &str = "runs.part.jsonl";
+const ROWS: &str = "runs.jsonl";
+const TABLE: &str = "runs.csv";
+/// The scenario with what holds for every run worked in.
+const SCENARIO: &str = "scenario.toml";
+
+/// What a directory says of its sweep.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct About {
+    /// [`FORMAT`].
+    format: u32,
+    /// Version of Ackclock.
+    ackclock: String,
+    /// SHA-256 of the definition.
+    sha256: String,
+    /// Runs there are to be.
+    pub(crate) runs: u64,
+    /// Keys of each axis.
+    pub(crate) axes: Vec<Vec<String>>,
+    /// What the runs depend on.
+    definition: serde_json::Value,
+}
+
+impl About {
+    fn new(study: &Study<'_>) -> Self {
+        Self {
+            format: FORMAT,
+            ackclock: env!("CARGO_PKG_VERSION").to_owned(),
+            sha256: study.sha256(),
+            runs: study.runs(),
+            axes: study.axes(),
+            definition: study.definition(),
+        }
+    }
+
+    /// Reads what `dir` says.
+    pub(crate) fn read(dir: &Path) -> Result<Self, Failure> {
+        let path = dir.join(ABOUT);
+        let text = fs::read(&path).map_err(|error| {
+            Failure::new(format!("{} holds no sweep: {ABOUT}: {error}", dir.display()))
+        })?;
+        serde_json::from_slice(&text)
+            .map_err(|error| Failure::new(format!("{} is damaged: {error}", path.display())))
+    }
+}
+
+/// A sweep under way.
+#[derive(Debug)]
+pub(crate) struct Store {
+    dir: PathBuf,
+    keys: Vec<String>,
+    journal: File,
+    end: u64,
+    /// Where the row of each run stands in the journal, and its length; 0 for none yet.
+    places: Vec<(u64, u32)>,
+    kept: u64,
+}
+
+/// What was found under a name.
+pub(crate) enum Found {
+    /// Runs are left to be done.
+    Unfinished(Store),
+    /// All are done.
+    Complete,
+}
+
+impl Store {
+    /// The directory for `study`: a new one, or with `resume` one that was begun.
+    pub(crate) fn open(dir: &Path, study: &Study<'_>, resume: bool) -> Result<Found, Failure> {
+        let about = About::new(study);
+        let begun = dir.join(ABOUT).exists();
+        if begun {
+            let known = About::read(dir)?;
+            same(dir, &known, &about)?;
+            if !resume {
+                let message = format!("{} holds this sweep already", dir.display());
+                return Err(Failure::new(message).hint("add --resume to go on with it"));
+            }
+            if dir.join(ROWS).exists() && !dir.join(JOURNAL).exists() {
+                return Ok(Found::Complete);
+            }
+        } else {
+            let mut entries = match fs::read_dir(dir) {
+                Ok(entries) => Some(entries),
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+                Err(error) => return Err(Failure::file("read", dir, &error)),
+            };
+            if entries.as_mut().is_some_and(|entries| entries.next().is_some()) {
+                let message = format!("{} is not empty and holds no sweep", dir.display());
+                return Err(Failure::new(message).hint("name another directory with --out"));
+            }
+            fs::create_dir_all(dir).map_err(|error| Failure::file("create", dir, &error))?;
+            write_whole(&dir.join(SCENARIO), study.text())?;
+            let json = serde_json::to_string_pretty(&about).unwrap_or_default() + "\n";
+            write_whole(&dir.join(ABOUT), &json)?;
+        }
+        let mut store = Self::journal(dir, &about)?;
+        store.recover()?;
+        Ok(Found::Unfinished(store))
+    }
+
+    fn journal(dir: &Path, about: &About) -> Result<Self, Failure> {
+        let path = dir.join(JOURNAL);
+        let failed = |error: &std::io::Error| Failure::file("write", &path, error);
+        let options = OpenOptions::new().read(true).append(true).create(true).open(&path);
+        let journal = options.map_err(|error| failed(&error))?;
+        match journal.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let message = format!("another sweep is writing to {}", dir.display());
+                return Err(Failure::new(message));
+            }
+            // A file system without locks.
+            Err(TryLockError::Error(_)) => {}
+        }
+        Ok(Self {
+            dir: dir.to_owned(),
+            keys: about.axes.concat(),
+            journal,
+            end: 0,
+            places: vec![(0, 0); usize::try_from(about.runs).unwrap_or(usize::MAX)],
+            kept: 0,
+        })
+    }
+
+    /// Finds the rows of the journal that are whole; what a crash cut off is taken away.
+    fn recover(&mut self) -> Result<(), Failure> {
+        let path = self.dir.join(JOURNAL);
+        let failed = |error: &std::io::Error| Failure::file("read", &path, error);
+        let mut reader = BufReader::new(&self.journal);
+        let mut line = Vec::new();
+        let mut at = 0;
+        let mut end = 0;
+        loop {
+            line.clear();
+            let length = reader.read_until(b'\n', &mut line).map_err(|e| failed(&e))?;
+            if length == 0 {
+                break;
+            }
+            let row = std::str::from_utf8(&line).ok().and_then(Row::from_line);
+            let place = row.and_then(|row| self.places.get_mut(row.run as usize));
+            if let Some(place) = place {
+                self.kept += u64::from(place.1 == 0);
+                *place = (at, length as u32);
+            }
+            at += length as u64;
+            if line.ends_with(b"\n") {
+                end = at;
+            }
+        }
+        self.journal.set_len(end).map_err(|e| failed(&e))?;
+        self.end = end;
+        Ok(())
+    }
+
+    /// Runs whose rows are kept.
+    pub(crate) fn kept(&self) -> u64 {
+        self.kept
+    }
+
+    /// Which runs are done.
+    pub(crate) fn done(&self) -> Vec<bool> {
+        self.places.iter().map(|(_, length)| *length > 0).collect()
+    }
+
+    /// Keeps a row.
+    pub(crate) fn keep(&mut self, row: &Row) -> Result<(), Failure> {
+        let line = row.to_line();
+        self.journal
+            .write_all(line.as_bytes())
+            .map_err(|error| Failure::file("write", &self.dir.join(JOURNAL), &error))?;
+        self.places[row.run as usize] = (self.end, line.len() as u32);
+        self.end += line.len() as u64;
+        self.kept += 1;
+        Ok(())
+    }
+
+    /// Are all runs done?
+    pub(crate) fn complete(&self) -> bool {
+        self.kept == self.places.len() as u64
+    }
+
+    /// Puts the rows in their order, once all are there.
+    pub(crate) fn finish(mut self) -> Result<(), Failure> {
+        debug_assert!(self.complete());
+        let mut rows = OutFile::create(&self.dir.join(ROWS))?;
+        let mut table = OutFile::create(&self.dir.join(TABLE))?;
+        let written = self.write(&mut rows, &mut table);
+        written.map_err(|error| Failure::file("write the results to", &self.dir, &error))?;
+        table.commit()?;
+        rows.commit()?;
+        let journal = self.dir.join(JOURNAL);
+        fs::remove_file(&journal).map_err(|error| Failure::file("remove", &journal, &error))
+    }
+
+    fn write(&mut self, rows: &mut impl Write, table: &mut impl Write) -> std::io::Result<()> {
+        csv::head(&self.keys, table)?;
+        let mut line = Vec::new();
+        for &(at, length) in &self.places {
+            line.resize(length as usize, 0);
+            self.journal.seek(SeekFrom::Start(at))?;
+            self.journal.read_exact(&mut line)?;
+            rows.write_all(&line)?;
+            let row = std::str::from_utf8(&line).ok().and_then(Row::from_line);
+            let row =
+                row.ok_or_else(|| std::io::Error::other("a row of the journal has changed"))?;
+            csv::lines(&row, table)?;
+        }
+        Ok(())
+    }
+}
+
+/// All rows of a directory, finished or not, one after the other.
+pub(crate) fn rows(dir: &Path, mut each: impl FnMut(Row)) -> Result<u64, Failure> {
+    let whole = dir.join(ROWS);
+    let path = if whole.exists() { whole } else { dir.join(JOURNAL) };
+    let failed = |error: &std::io::Error| Failure::file("read", &path, error);
+    let mut reader = BufReader::new(File::open(&path).map_err(|e| failed(&e))?);
+    let mut line = String::new();
+    let mut count = 0;
+    loop {
+        line.clear();
+        if reader.read_line(&mut line).map_err(|e| failed(&e))? == 0 {
+            return Ok(count);
+        }
+        if let Some(row) = Row::from_line(&line) {
+            each(row);
+            count += 1;
+        }
+    }
+}
+
+/// Refuses a directory that holds something else.
+fn same(dir: &Path, known: &About, about: &About) -> Result<(), Failure> {
+    if known.sha256 != about.sha256 || known.format != about.format {
+        let message = format!("{} holds another sweep", dir.display());
+        let differs = ["scenario", "axes", "repeat", "only"]
+            .into_iter()
+            .filter(|part| known.definition[part] != about.definition[part])
+            .collect::<Vec<_>>()
+            .join(", ");
+        let hint = format!("it differs in: {differs}; name another directory with --out");
+        return Err(Failure::new(message).hint(hint));
+    }
+    if known.ackclock != about.ackclock {
+        let message = format!(
+            "{} was begun with version {}, this is {}: results of two versions do not mix",
+            dir.display(),
+            known.ackclock,
+            about.ackclock
+        );
+        return Err(Failure::new(message).hint("name another directory with --out"));
+    }
+    Ok(())
+}
+
+fn write_whole(path: &Path, text: &str) -> Result<(), Failure> {
+    let mut out = OutFile::create(path)?;
+    out.write_all(text.as_bytes()).map_err(|error| Failure::file("write", path, &error))?;
+    out.commit()
+}

@@ -1,0 +1,197 @@
+//! Sweeps: what they leave behind, that nothing stops them for good, and what they refuse.
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use crate::place::{Place, SMALL};
+
+const AXES: [&str; 5] =
+    ["sweep", "small.toml", "-m", "path.forward.delay=1ms,5ms,10ms", "--repeat=40"];
+
+/// The files of a finished sweep.
+const FILES: [&str; 4] = ["runs.csv", "runs.jsonl", "scenario.toml", "sweep.json"];
+
+fn place(test: &str) -> Place {
+    let place = Place::new(test);
+    let lossy = SMALL.replace(
+        "{ delay = \"10ms\" }]\nreturn",
+        "{ loss = \"2%\" }, { delay = \"10ms\" }]\nreturn",
+    );
+    assert_ne!(lossy, SMALL);
+    place.write("small.toml", lossy);
+    place
+}
+
+fn sweep(place: &Place, more: &[&str]) -> crate::place::Answer {
+    place.run(&[&AXES[..], more].concat())
+}
+
+#[test]
+fn a_run_alone_gives_what_it_gave_in_the_sweep() {
+    let place = place("a_run_alone_gives_what_it_gave_in_the_sweep");
+    let told = sweep(&place, &[]).ok();
+    assert!(told.starts_with("120 runs in small.sweep\n"), "{told}");
+    let rows = String::from_utf8(place.read("small.sweep/runs.jsonl")).unwrap();
+    let rows: Vec<serde_json::Value> =
+        rows.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(rows.len(), 120);
+    for run in [0, 57, 119] {
+        assert_eq!(rows[run]["run"], run);
+        let text = sweep(&place, &["--show", &run.to_string()]).ok();
+        place.write("one.toml", text);
+        let one = place.run(&["run", "one.toml", "--json"]).ok();
+        let one: serde_json::Value = serde_json::from_str(&one).unwrap();
+        assert_eq!(one["flows"], rows[run]["flows"], "{run}");
+        assert_eq!(one["seed"], rows[run]["seed"]);
+    }
+    let csv = String::from_utf8(place.read("small.sweep/runs.csv")).unwrap();
+    let head = csv.lines().next().unwrap();
+    assert!(head.starts_with("run,seed,path.forward.delay,flow,"), "{head}");
+    assert_eq!(csv.lines().count(), 121);
+}
+
+#[test]
+fn any_number_of_threads_gives_the_same_bytes() {
+    let place = place("any_number_of_threads_gives_the_same_bytes");
+    for jobs in ["1", "2", "7"] {
+        sweep(&place, &["--jobs", jobs, "--out", jobs]).ok();
+    }
+    for file in FILES {
+        let one = place.read(&format!("1/{file}"));
+        assert!(one == place.read(&format!("2/{file}")), "{file}");
+        assert!(one == place.read(&format!("7/{file}")), "{file}");
+    }
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "a crash comes at a moment of wall-clock time")]
+fn a_sweep_that_is_killed_goes_on() {
+    let place = place("a_sweep_that_is_killed_goes_on");
+    let many = [&AXES[..4], &["--repeat=400"]].concat();
+    place.run(&[&many[..], &["--out", "whole"]].concat()).ok();
+    let mut cut_off = 0;
+    for round in 0..12_u64 {
+        let dir = format!("cut{round}");
+        let resume = [&many[..], &["--out", &dir, "--resume"]].concat();
+        for kill in 0..3 {
+            let mut child = place.command(&resume).stdout(Stdio::null()).spawn().unwrap();
+            // Moments that differ, without a claim on where they fall.
+            std::thread::sleep(Duration::from_millis(3 + (round * 37 + kill * 53) % 120));
+            child.kill().unwrap();
+            cut_off += u32::from(!child.wait().unwrap().success());
+        }
+        place.run(&resume).ok();
+        for file in FILES {
+            let (whole, again) =
+                (place.read(&format!("whole/{file}")), place.read(&format!("{dir}/{file}")));
+            assert!(whole == again, "{dir}/{file}");
+        }
+    }
+    assert!(cut_off > 0, "no sweep was ever cut off");
+}
+
+#[test]
+fn a_damaged_journal_costs_its_rows_only() {
+    let place = place("a_damaged_journal_costs_its_rows_only");
+    sweep(&place, &["--out", "whole"]).ok();
+    sweep(&place, &["--out", "torn"]).ok();
+    let rows = String::from_utf8(place.read("torn/runs.jsonl")).unwrap();
+    let lines: Vec<&str> = rows.lines().collect();
+    // Two whole rows in another order, rubbish, a row twice, and one that was cut off.
+    let journal = [lines[5], lines[2], "rubbish", lines[5], &lines[7][..40]].join("\n");
+    std::fs::remove_file(place.0.join("torn/runs.jsonl")).unwrap();
+    place.write("torn/runs.part.jsonl", journal);
+    let part = place.run(&["table", "torn"]);
+    assert!(part.err.starts_with("3 of 120 runs are done"), "{}", part.err);
+    sweep(&place, &["--out", "torn", "--resume"]).ok();
+    for file in FILES {
+        assert!(
+            place.read(&format!("whole/{file}")) == place.read(&format!("torn/{file}")),
+            "{file}"
+        );
+    }
+}
+
+#[test]
+fn another_sweep_is_not_mixed_in() {
+    let place = place("another_sweep_is_not_mixed_in");
+    sweep(&place, &[]).ok();
+    let before = place.read("small.sweep/runs.jsonl");
+    let error = sweep(&place, &[]).refused();
+    assert!(error.contains("small.sweep holds this sweep already"), "{error}");
+    assert!(error.contains("--resume"), "{error}");
+    let error = sweep(&place, &["--seed=9", "--resume"]).refused();
+    assert!(
+        error.contains("holds another sweep") && error.contains("differs in: scenario"),
+        "{error}"
+    );
+    let error = sweep(&place, &["-m", "bulk.bulk=1kB", "--resume"]).refused();
+    assert!(error.contains("differs in: axes"), "{error}");
+    let error = sweep(&place, &["--out", "."]).refused();
+    assert!(error.contains("is not empty and holds no sweep"), "{error}");
+    assert!(place.read("small.sweep/runs.jsonl") == before);
+    // All is there: nothing is left to do.
+    assert!(sweep(&place, &["--resume"]).ok().starts_with("120 runs"));
+}
+
+#[test]
+fn what_cannot_be_a_sweep_is_refused() {
+    let place = place("what_cannot_be_a_sweep_is_refused");
+    let error = place.run(&["sweep", "small.toml", "-m", "path.dealy=1ms,2ms"]).refused();
+    assert!(error.contains("-m:1:6"), "{error}");
+    let error = place.run(&["sweep", "small.toml", "-m", "sender.c=newreno"]).refused();
+    assert!(error.contains("a host has no key `c`"), "{error}");
+    let error = place
+        .run(&["sweep", "small.toml", "-m", "duration=1s..2s step 1us", "--repeat", "9"])
+        .refused();
+    assert!(error.contains("a range takes at most 1000000 values"), "{error}");
+    let many = ["sweep", "small.toml", "-m", "duration=1s..2s step 1ms", "--repeat", "1000"];
+    let error = place.run(&many).refused();
+    assert!(error.contains("this sweep has 1001000 runs") && error.contains("--yes"), "{error}");
+    let error = place.run(&["sweep", "small.toml", "--only", "x > 1"]).refused();
+    assert!(error.contains("is an axis"), "{error}");
+    let error = sweep(&place, &["--show", "120"]).refused();
+    assert!(error.contains("there is no run 120: the last is 119"), "{error}");
+    assert_eq!(place.files(), ["small.toml"]);
+}
+
+/// A file system of 64 kB, where the one who runs the tests may make one.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_told_and_does_no_harm() {
+    let place = place("a_full_disk_is_told_and_does_no_harm");
+    let disk = place.0.join("disk");
+    std::fs::create_dir(&disk).unwrap();
+    let mount = ["-t", "tmpfs", "-o", "size=64k", "none"];
+    let mounted = std::process::Command::new("mount").args(mount).arg(&disk).output();
+    if !mounted.is_ok_and(|output| output.status.success()) {
+        return; // Only root can, and not everywhere.
+    }
+    let answer = place.run(&[&AXES[..4], &["--repeat=400", "--out", "disk/s"]].concat());
+    let journal = std::fs::metadata(disk.join("s/runs.part.jsonl")).map(|about| about.len());
+    let finished = disk.join("s/runs.jsonl").exists();
+    std::process::Command::new("umount").arg(&disk).status().unwrap();
+    assert!(answer.refused().contains("No space left on device"));
+    assert!(journal.unwrap() > 0 && !finished);
+}
+
+#[test]
+fn a_table_answers_what_is_asked() {
+    let place = place("a_table_answers_what_is_asked");
+    sweep(&place, &["-m", "bulk.bulk=50kB,100kB"]).ok();
+    let table = |more: &[&str]| place.run(&[&["table", "small.sweep"], more].concat());
+    let all = table(&[]).ok();
+    assert!(all.starts_with("path.forward.delay  bulk.bulk=50kB"), "{all}");
+    assert_eq!(all.lines().count(), 4, "{all}");
+    let by_seed = table(&["--rows", "seed", "--value", "rtos", "--flow", "bulk"]).ok();
+    assert_eq!(by_seed.lines().count(), 41, "{by_seed}");
+    let json = table(&["--rows", "bulk.bulk", "--json"]).ok();
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json[0]["count"], 120);
+    assert_eq!(json[1]["row"][0], "100kB");
+    let error = table(&["--value", "goodputt"]).refused();
+    assert!(error.contains("did you mean"), "{error}");
+    assert!(table(&["--rows", "dealy"]).refused().contains("axes are"));
+    assert!(table(&["--flow", "x"]).refused().contains("no run has a flow"));
+    assert!(place.run(&["table", "nowhere"]).refused().contains("holds no sweep"));
+}

@@ -1,0 +1,149 @@
+//! Sweeps: their grid, their errors, and the scenario of each run.
+
+use super::*;
+
+const BASE: &str = r#"seed = 7
+duration = "10s"
+host.a = { profile = "freebsd-13.2" }
+host.b = { profile = "linux-6.18", cc = "reno" }
+path = [ { from = "a", to = "b", forward = [{ link = { rate = "10Mbit/s", buffer = "1bdp" } }, { delay = "5ms" }], return = [] } ]
+flow = [ { name = "up", from = "a", to = "b", bulk = "1MB" } ]
+"#;
+
+fn overrides(axes: &[&str], only: Option<&str>) -> StudyOverrides {
+    StudyOverrides {
+        axes: axes.iter().map(|axis| (*axis).to_owned()).collect(),
+        only: only.map(str::to_owned),
+        ..StudyOverrides::default()
+    }
+}
+
+/// What each run sets, as one line.
+fn lines(study: &Study<'_>) -> Vec<String> {
+    let line = |run| {
+        let settings = study.settings(run).into_iter().map(|(key, value)| format!("{key}={value}"));
+        format!("{} {}", study.seed(run), settings.collect::<Vec<_>>().join(" "))
+    };
+    (0..study.runs()).map(line).collect()
+}
+
+fn grid(text: &str, axes: &[&str], only: Option<&str>) -> Vec<String> {
+    let overrides = overrides(axes, only);
+    match Study::load(text, "t.toml", &overrides) {
+        Ok(study) => lines(&study),
+        Err(errors) => panic!("{errors:?}"),
+    }
+}
+
+fn mistake(text: &str, axes: &[&str], only: Option<&str>) -> String {
+    let overrides = overrides(axes, only);
+    let errors = Study::load(text, "t.toml", &overrides).map(|_| ()).unwrap_err();
+    errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn the_first_axis_changes_slowest_and_repetitions_fastest() {
+    let text = format!(
+        "{BASE}[sweep]\nrepeat = 2\n[sweep.axes]\n\"host.b.cc\" = [\"reno\"]\n\
+         \"path.delay\" = \"5ms..10ms step 5ms\"\nflow.0.bulk = [\"1MB\", \"2MB\"]\n"
+    );
+    let expected = [
+        "7 host.b.cc=reno path.delay=5ms flow.0.bulk=1MB",
+        "8 host.b.cc=reno path.delay=5ms flow.0.bulk=1MB",
+        "7 host.b.cc=reno path.delay=5ms flow.0.bulk=2MB",
+        "8 host.b.cc=reno path.delay=5ms flow.0.bulk=2MB",
+        "7 host.b.cc=reno path.delay=10ms flow.0.bulk=1MB",
+        "8 host.b.cc=reno path.delay=10ms flow.0.bulk=1MB",
+        "7 host.b.cc=reno path.delay=10ms flow.0.bulk=2MB",
+        "8 host.b.cc=reno path.delay=10ms flow.0.bulk=2MB",
+    ];
+    assert_eq!(grid(&text, &[], None), expected);
+}
+
+#[test]
+fn an_argument_replaces_the_axis_of_the_file() {
+    let text = format!("{BASE}[sweep.axes]\n\"path.delay\" = [\"5ms\", \"6ms\"]\n");
+    let expected = ["7 path.0.forward.1.delay=1ms", "7 path.0.forward.1.delay=2ms"];
+    assert_eq!(grid(&text, &["path.0.forward.1.delay=1ms,2ms"], None), expected);
+}
+
+#[test]
+fn keys_may_change_together() {
+    let axis = "path.rate,path.buffer=(10Mbit/s,1bdp),(1Gbit/s,100p)";
+    let expected =
+        ["7 path.rate=10Mbit/s path.buffer=1bdp", "7 path.rate=1Gbit/s path.buffer=100p"];
+    assert_eq!(grid(BASE, &[axis], None), expected);
+    let text = format!(
+        "{BASE}[sweep.axes]\n\"path.rate, path.buffer\" = [[\"10Mbit/s\", \"1bdp\"], [\"1Gbit/s\", \"100p\"]]\n"
+    );
+    assert_eq!(grid(&text, &[], None), expected);
+}
+
+#[test]
+fn conditions_choose_points() {
+    let axes = ["a.cc=newreno", "path.delay=5ms,10ms,20ms", "flow.bulk=1MB,10MB"];
+    let chosen = |only| grid(BASE, &axes, Some(only)).len();
+    assert_eq!(chosen("path.delay >= 10ms"), 4);
+    assert_eq!(chosen("path.delay >= 10ms and flow.bulk < 10MB"), 2);
+    assert_eq!(chosen("not (path.delay == 5ms or flow.bulk == 10000kB)"), 2);
+    assert_eq!(chosen("host.a.cc != newreno or path.delay = 0.005s"), 2);
+    assert_eq!(chosen("a.cc == 'newreno'"), 6);
+}
+
+#[test]
+fn a_run_has_the_scenario_it_says() {
+    let overrides = overrides(&["path.delay=5ms,9ms", "a.knobs.kern.hz=100,1000"], None);
+    let study = Study::load(BASE, "t.toml", &overrides).unwrap();
+    assert_eq!(study.runs(), 4);
+    for run in 0..4 {
+        let text = study.text_of(run).unwrap();
+        let loaded = super::super::load(&text, "again", &Overrides::default()).unwrap();
+        assert_eq!(loaded.scenario, study.scenario(run).unwrap(), "{text}");
+    }
+    let last = study.scenario(3).unwrap();
+    assert_eq!(last.hosts[0].profile.hz, 1_000);
+    assert_eq!(last.seed, 7);
+}
+
+#[test]
+fn mistakes_point_at_what_was_written() {
+    let told = mistake(BASE, &["path.delay=5ms,6MB"], None);
+    assert!(told.starts_with("-m:1:16: `delay` has the unit `MB`"), "{told}");
+    let told = mistake(BASE, &["a.c=newreno"], None);
+    assert!(told.starts_with("-m:1:3: a host has no key `c`"), "{told}");
+    let told = mistake(BASE, &["path.delay"], None);
+    assert!(told.contains("no `=` in this argument"), "{told}");
+    let told = mistake(BASE, &["path.delay=1ms..5us step 1us"], None);
+    assert!(told.contains("the range ends before it begins"), "{told}");
+    let told = mistake(BASE, &["path.rate,path.delay=(1Mbit/s,1ms),5ms"], None);
+    assert!(told.contains("this axis has 2 keys"), "{told}");
+    let told = mistake(BASE, &["path.rate,path.delay=(1Mbit/s,1ms)", "path.delay=2ms"], None);
+    assert!(told.contains("a second axis over the same key"), "{told}");
+    let text = format!("{BASE}[sweep.axes]\n\"path.delay\" = []\n");
+    assert!(mistake(&text, &[], None).starts_with("t.toml:8:1: this axis has no values"));
+    let text = format!("{BASE}[sweep]\nrepeats = 3\n");
+    assert!(mistake(&text, &[], None).contains("did you mean `repeat`?"));
+}
+
+#[test]
+fn wrong_conditions_are_told() {
+    let axes = ["path.delay=5ms,9ms"];
+    let told = |only| mistake(BASE, &axes, Some(only));
+    assert!(told("path.delya > 5ms").contains("did you mean `path.delay`?"));
+    assert!(told("path.delay >").contains("the condition ends too early"));
+    assert!(told("path.delay 5ms").contains("no comparison after `path.delay`"));
+    assert!(told("(path.delay > 5ms").contains("a parenthesis is not closed"));
+    assert!(told("path.delay > 5MB").contains("`5ms` and `5MB` have no order"));
+    assert!(told("path.delay > 1s").contains("none of the 2 points meets the condition"));
+    assert!(told("path.delay == '5ms").contains("a quote is not closed"));
+}
+
+#[test]
+fn a_short_key_must_mean_one_place() {
+    let text = BASE.replace("return = []", "return = [{ delay = \"5ms\" }]");
+    let told = mistake(&text, &["path.delay=5ms"], None);
+    let places = "one of `path.0.forward.1.delay`, `path.0.return.0.delay`";
+    assert!(told.contains("stands in 2 places") && told.contains(places), "{told}");
+    let expected = ["7 path.return.delay=1ms"];
+    assert_eq!(grid(&text, &["path.return.delay=1ms"], None), expected);
+}

@@ -1,0 +1,15 @@
+//! Many runs of one scenario: done on all cores, kept, and looked at.
+//!
+//! Reading order: [`Row`] (what is kept of a run), [`execute()`] (the runs), [`csv`] (the table
+//! of all of them), [`pivot`] (a table of two axes). What a study is, is in
+//! [`crate::scenario::Study`].
+
+pub mod csv;
+pub mod pivot;
+pub mod statistics;
+
+mod execute;
+mod row;
+
+pub use execute::{Broken, execute};
+pub use row::{FORMAT, Row};

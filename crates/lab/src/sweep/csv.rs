@@ -1,0 +1,113 @@
+//! The table of all runs: a row for each flow of each run, a column for each key of the axes and
+//! each figure.
+
+use std::io::{self, Write};
+
+use super::Row;
+use crate::run_report::FlowReport;
+
+/// Figures of a flow: the name of the column, what it says with its unit, and how it is read.
+pub const FIGURES: [Figure; 11] = [
+    Figure::new("bytes", "payload read by the receiving application, in bytes", |f| {
+        Some(f.bytes as f64)
+    }),
+    Figure::new("finished", "1 if the transfer came to its end, 0 if not", |f| {
+        Some(f64::from(u8::from(f.finished)))
+    }),
+    Figure::new(
+        "duration_s",
+        "from the first SYN to the last byte read, or to the end of the run, in seconds",
+        |f| Some(f.duration_s),
+    ),
+    Figure::new("goodput_bps", "payload read per second, in bit/s", |f| Some(f.goodput_bps)),
+    Figure::new("retransmitted_segments", "data packets sent again", |f| {
+        Some(f.retransmitted_segments as f64)
+    }),
+    Figure::new("fast_recoveries", "fast recoveries entered", |f| Some(f.fast_recoveries as f64)),
+    Figure::new("rtos", "times the retransmission timer fired", |f| Some(f.rtos as f64)),
+    Figure::new(
+        "spurious_recoveries",
+        "recoveries and timeouts that proved spurious and were undone",
+        |f| Some(f.spurious_recoveries as f64),
+    ),
+    Figure::new("max_cwnd_bytes", "largest congestion window, in bytes", |f| {
+        Some(f.max_cwnd_bytes as f64)
+    }),
+    Figure::new("mss_bytes", "payload of a full segment, in bytes", |f| Some(f.mss_bytes as f64)),
+    Figure::new("min_rtt_s", "least round trip the sender measured, in seconds", |f| f.min_rtt_s),
+];
+
+/// A figure of a flow.
+#[derive(Debug, Clone, Copy)]
+pub struct Figure {
+    /// Name of the column, with its unit.
+    pub name: &'static str,
+    /// What it says.
+    pub help: &'static str,
+    /// Its value; `None` if there is none.
+    pub of: fn(&FlowReport) -> Option<f64>,
+}
+
+impl Figure {
+    const fn new(
+        name: &'static str,
+        help: &'static str,
+        of: fn(&FlowReport) -> Option<f64>,
+    ) -> Self {
+        Self { name, help, of }
+    }
+
+    /// Its name without the unit: `goodput`.
+    pub fn short(&self) -> &'static str {
+        let units = ["_s", "_bps", "_bytes"];
+        units.iter().find_map(|unit| self.name.strip_suffix(unit)).unwrap_or(self.name)
+    }
+
+    /// The figure of that name; the unit may be left out.
+    pub fn named(name: &str) -> Option<Self> {
+        FIGURES.into_iter().find(|figure| figure.name == name || figure.short() == name)
+    }
+}
+
+/// Writes the head of the table for axes over `keys`.
+///
+/// # Errors
+/// Those of the writer.
+pub fn head(keys: &[String], out: &mut impl Write) -> io::Result<()> {
+    let names = ["flow", "profile", "cc"].into_iter().chain(FIGURES.map(|figure| figure.name));
+    let keys = keys.iter().map(|key| field(key));
+    let columns = ["run".to_owned(), "seed".to_owned()].into_iter().chain(keys);
+    let columns: Vec<String> = columns.chain(names.map(str::to_owned)).collect();
+    writeln!(out, "{}", columns.join(","))
+}
+
+/// Writes the lines of a run.
+///
+/// # Errors
+/// Those of the writer.
+pub fn lines(row: &Row, out: &mut impl Write) -> io::Result<()> {
+    for flow in &row.flows {
+        write!(out, "{},{}", row.run, row.seed)?;
+        for (_, value) in &row.set {
+            write!(out, ",{}", field(value))?;
+        }
+        write!(out, ",{},{},{}", field(&flow.name), flow.profile, flow.cc)?;
+        for figure in FIGURES {
+            match (figure.of)(flow) {
+                Some(value) => write!(out, ",{value}")?,
+                None => write!(out, ",")?,
+            }
+        }
+        writeln!(out)?;
+    }
+    Ok(())
+}
+
+/// As RFC 4180 wants it.
+fn field(text: &str) -> String {
+    if text.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.to_owned()
+    }
+}

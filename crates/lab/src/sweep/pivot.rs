@@ -1,0 +1,251 @@
+//! A table with axes along its sides and a figure in its cells.
+
+use serde::Serialize;
+
+use super::Row;
+use super::csv::Figure;
+use super::statistics::Summary;
+
+/// What a table is to show.
+#[derive(Debug, Clone)]
+pub struct Question {
+    /// Keys down the side.
+    pub rows: Vec<String>,
+    /// Keys along the top.
+    pub columns: Vec<String>,
+    /// Figure in the cells.
+    pub figure: Figure,
+    /// Only this flow; all if `None`.
+    pub flow: Option<String>,
+}
+
+/// A table of means, filled row by row.
+#[derive(Debug, Clone)]
+pub struct Pivot {
+    question: Question,
+    sides: Vec<Vec<String>>,
+    tops: Vec<Vec<String>>,
+    cells: Vec<Vec<Summary>>,
+}
+
+/// A cell for programs.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Cell {
+    /// Values of the keys down the side.
+    pub row: Vec<String>,
+    /// Values of the keys along the top.
+    pub column: Vec<String>,
+    /// Flows counted.
+    pub count: u64,
+    /// Their mean, in the unit of the figure's name.
+    pub mean: f64,
+    /// Half the width of its 95 % confidence interval.
+    pub confidence_95: Option<f64>,
+    /// The least.
+    pub min: f64,
+    /// The largest.
+    pub max: f64,
+}
+
+impl Pivot {
+    /// An empty table.
+    pub fn new(question: Question) -> Self {
+        Self { question, sides: Vec::new(), tops: Vec::new(), cells: Vec::new() }
+    }
+
+    /// Adds a run; values of keys come in the order in which they first appear.
+    pub fn add(&mut self, row: &Row) {
+        let side = values(&self.question.rows, row);
+        let top = values(&self.question.columns, row);
+        let (side, top) = (place(&mut self.sides, side), place(&mut self.tops, top));
+        if self.cells.len() <= side {
+            self.cells.resize_with(side + 1, Vec::new);
+        }
+        if self.cells[side].len() <= top {
+            self.cells[side].resize_with(top + 1, Summary::default);
+        }
+        for flow in &row.flows {
+            if self.question.flow.as_ref().is_none_or(|name| *name == flow.name)
+                && let Some(value) = (self.question.figure.of)(flow)
+            {
+                self.cells[side][top].add(value);
+            }
+        }
+    }
+
+    /// All cells that hold anything.
+    pub fn cells(&self) -> Vec<Cell> {
+        let mut found = Vec::new();
+        for (side, line) in self.sides.iter().zip(&self.cells) {
+            for (top, cell) in self.tops.iter().zip(line) {
+                if cell.count > 0 {
+                    found.push(Cell {
+                        row: side.clone(),
+                        column: top.clone(),
+                        count: cell.count,
+                        mean: cell.mean,
+                        confidence_95: cell.confidence(),
+                        min: cell.min,
+                        max: cell.max,
+                    });
+                }
+            }
+        }
+        found
+    }
+
+    /// As text, every number with its unit.
+    pub fn text(&self) -> String {
+        let (scale, unit) = self.unit();
+        let mut head: Vec<String> = self.question.rows.clone();
+        head.extend(self.tops.iter().map(|top| {
+            let pair = |(key, value): (&String, &String)| format!("{key}={value}");
+            let pairs: Vec<String> = self.question.columns.iter().zip(top).map(pair).collect();
+            if pairs.is_empty() { self.question.figure.name.to_owned() } else { pairs.join(" ") }
+        }));
+        let mut rows = vec![head];
+        for (side, line) in self.sides.iter().zip(&self.cells) {
+            let mut cells = side.clone();
+            for top in 0..self.tops.len() {
+                let cell = line.get(top).copied().unwrap_or_default();
+                cells.push(match (cell.count, cell.confidence()) {
+                    (0, _) => "–".to_owned(),
+                    (_, None) => format!("{}{unit}", number(cell.mean / scale)),
+                    (_, Some(half)) => {
+                        let (mean, half) = (cell.mean / scale, half / scale);
+                        // What the interval leaves open is not worth its digits.
+                        let digits = decimals(half, 2).min(decimals(mean, 4));
+                        format!("{mean:.digits$} ± {half:.digits$}{unit}")
+                    }
+                });
+            }
+            rows.push(cells);
+        }
+        crate::run_report::aligned(&rows)
+    }
+
+    /// What numbers are divided by for people, and the unit they then have.
+    fn unit(&self) -> (f64, &'static str) {
+        let largest = self.cells.iter().flatten().fold(0.0_f64, |most, cell| most.max(cell.max));
+        match self.question.figure.name {
+            name if name.ends_with("_bps") => match largest {
+                most if most >= 1e9 => (1e9, " Gbit/s"),
+                most if most >= 1e6 => (1e6, " Mbit/s"),
+                most if most >= 1e3 => (1e3, " kbit/s"),
+                _ => (1.0, " bit/s"),
+            },
+            name if name.ends_with("_s") => match largest {
+                most if most >= 1.0 => (1.0, " s"),
+                most if most >= 1e-3 => (1e-3, " ms"),
+                _ => (1e-6, " us"),
+            },
+            name if name.ends_with("bytes") => match largest {
+                most if most >= 1e9 => (1e9, " GB"),
+                most if most >= 1e6 => (1e6, " MB"),
+                most if most >= 1e3 => (1e3, " kB"),
+                _ => (1.0, " B"),
+            },
+            _ => (1.0, ""),
+        }
+    }
+}
+
+fn values(keys: &[String], row: &Row) -> Vec<String> {
+    let value = |key: &String| {
+        let found = row.set.iter().find(|(name, _)| name == key).map(|(_, value)| value.clone());
+        match key.as_str() {
+            "seed" => row.seed.to_string(),
+            _ => found.unwrap_or_default(),
+        }
+    };
+    keys.iter().map(value).collect()
+}
+
+fn place(known: &mut Vec<Vec<String>>, values: Vec<String>) -> usize {
+    known.iter().position(|known| *known == values).unwrap_or_else(|| {
+        known.push(values);
+        known.len() - 1
+    })
+}
+
+/// With four significant digits, without idle zeros.
+fn number(value: f64) -> String {
+    let digits = decimals(value, 4);
+    let text = format!("{value:.digits$}");
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        text
+    }
+}
+
+/// Decimals that show `digits` significant digits.
+fn decimals(value: f64, digits: i32) -> usize {
+    let whole = libm::floor(libm::log10(value.abs().max(1e-6))) as i32 + 1;
+    (digits - whole).clamp(0, 9) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run_report::FlowReport;
+
+    fn row(run: u64, delay: &str, cc: &str, goodput_bps: f64) -> Row {
+        let flow = FlowReport {
+            name: "up".into(),
+            profile: "linux-6.18".into(),
+            cc: "reno".into(),
+            bytes: 1,
+            finished: true,
+            duration_s: 1.0,
+            goodput_bps,
+            retransmitted_segments: 0,
+            fast_recoveries: 0,
+            rtos: 0,
+            spurious_recoveries: 0,
+            max_cwnd_bytes: 1,
+            mss_bytes: 1,
+            min_rtt_s: None,
+            latency: None,
+        };
+        let set = vec![("delay".into(), delay.into()), ("cc".into(), cc.into())];
+        Row { run, seed: run, set, ended_s: 1.0, segments_simulated: 1, flows: vec![flow] }
+    }
+
+    fn pivot(rows: &[&str], columns: &[&str], of: &[Row]) -> Pivot {
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        let figure = Figure::named("goodput").unwrap();
+        let question = Question { rows: names(rows), columns: names(columns), figure, flow: None };
+        let mut pivot = Pivot::new(question);
+        of.iter().for_each(|row| pivot.add(row));
+        pivot
+    }
+
+    #[test]
+    fn cells_hold_means_and_intervals() {
+        let rows = [
+            row(0, "5ms", "reno", 8e6),
+            row(1, "5ms", "reno", 10e6),
+            row(2, "9ms", "reno", 5e6),
+            row(3, "9ms", "cubic", 0.5e6),
+        ];
+        // Mean 9, deviation sqrt(2), interval 12.706 * sqrt(2) / sqrt(2).
+        let expected = "\
+delay  cc=reno        cc=cubic
+5ms    9 ± 13 Mbit/s  –
+9ms    5 Mbit/s       0.5 Mbit/s
+";
+        assert_eq!(pivot(&["delay"], &["cc"], &rows).text(), expected);
+        let cells = pivot(&["delay"], &[], &rows).cells();
+        assert_eq!(cells.len(), 2);
+        assert_eq!((cells[1].count, cells[1].min, cells[1].max), (2, 0.5e6, 5e6));
+    }
+
+    #[test]
+    fn digits_follow_the_interval() {
+        let rows: Vec<Row> =
+            [1.0e6, 1.001e6, 1.002e6].iter().map(|&bps| row(0, "", "", bps)).collect();
+        // Deviation 1000, interval 4.303 * 1000 / sqrt(3) = 2484 bit/s.
+        assert!(pivot(&[], &[], &rows).text().ends_with("1.001 ± 0.002 Mbit/s\n"));
+    }
+}
