@@ -3,11 +3,13 @@
 //! Reading order: [`time`] (nanosecond instants and durations), [`bytes`] (sizes),
 //! [`rate`] (decimal bits per second with a carried remainder), [`seq`] (stream offsets inside,
 //! wrapping sequence numbers at the door), [`ratio`] (probabilities and gains as integers),
-//! [`rng`] (one random stream per purpose, all from one seed).
+//! [`rng`] (one random stream per purpose, all from one seed), [`maths`] (floating point for
+//! formulas and reports).
 //!
 //! What it does not do: it never reads a clock and never parses text.
 
 pub mod bytes;
+pub mod maths;
 pub mod rate;
 pub mod ratio;
 pub mod rng;

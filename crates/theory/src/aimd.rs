@@ -1,0 +1,126 @@
+//! Additive increase, multiplicative decrease of any measure.
+//!
+//! RFC 9438, Figure 3: `AVG_AIMD(alpha, beta) = sqrt(alpha (1 + beta) / (2 (1 - beta) p))`, from
+//! S. Floyd, M. Handley, J. Padhye, "A Comparison of Equation-Based and AIMD Congestion Control",
+//! 2000.
+
+use crate::validity::{Validity, doubts};
+use crate::{Estimate, Path, Unfit};
+
+/// How a window grows and shrinks.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Aimd {
+    alpha: f64,
+    beta: f64,
+}
+
+impl Aimd {
+    /// One segment more per round trip, half after a loss (RFC 5681).
+    pub const RENO: Self = Self { alpha: 1.0, beta: 0.5 };
+
+    /// `alpha` segments more per round trip, the share `beta` left after a loss.
+    ///
+    /// # Errors
+    /// If `alpha` is not more than 0, or `beta` does not lie between 0 and 1.
+    pub fn new(alpha: f64, beta: f64) -> Result<Self, Unfit> {
+        match () {
+            () if !(alpha.is_finite() && alpha > 0.0) => Err(Unfit::Growth),
+            () if !(beta > 0.0 && beta < 1.0) => Err(Unfit::Kept),
+            () => Ok(Self { alpha, beta }),
+        }
+    }
+
+    /// The one that keeps the share `beta` and has the average window of Reno:
+    /// `alpha = 3 (1 - beta) / (1 + beta)` (RFC 9438, Section 4.3).
+    ///
+    /// # Errors
+    /// If `beta` does not lie between 0 and 1.
+    pub fn friendly(beta: f64) -> Result<Self, Unfit> {
+        Self::new(3.0 * (1.0 - beta) / (1.0 + beta), beta)
+    }
+
+    /// Segments more per round trip.
+    pub const fn alpha(self) -> f64 {
+        self.alpha
+    }
+
+    /// Share of the window left after a loss.
+    pub const fn beta(self) -> f64 {
+        self.beta
+    }
+
+    /// Average window in segments at the loss rate `p`.
+    pub fn window(self, p: f64) -> f64 {
+        (self.alpha * (1.0 + self.beta) / (2.0 * (1.0 - self.beta) * p)).sqrt()
+    }
+}
+
+const ASSUMES: &[&str] = &[
+    "loss alone limits the window: neither the line nor a buffer nor the receiver does",
+    "one packet is lost after 1/p others; each loss shrinks the window once, is repaired at once, \
+     and none ends in a timeout",
+    "the round-trip time is constant, and slow start is long over",
+];
+
+/// What the formula says.
+pub fn estimate(path: &Path, aimd: Aimd) -> Estimate {
+    let window = aimd.window(path.p());
+    let rate_bps = path.bps(window);
+    // The sawtooth runs from beta W to W.
+    let peak = window * 2.0 / (1.0 + aimd.beta);
+    Estimate {
+        rate_bps,
+        window,
+        peak: Some(peak),
+        cycle_rtts: Some(peak * (1.0 - aimd.beta) / aimd.alpha),
+        validity: Validity::new(ASSUMES, doubts(path, rate_bps, window, peak)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use units::{Bytes, Duration, Ratio};
+
+    use super::*;
+    use crate::mathis::{self, Constant};
+
+    fn path(loss: u64) -> Path {
+        let loss = Ratio::new(1, loss).unwrap();
+        Path::new(Bytes(1_448), Duration::from_millis(100), loss).unwrap()
+    }
+
+    /// RFC 9438, Table 1, the column of Reno. It comes from RFC 3649, which has 1.2/sqrt(p), 2 %
+    /// less than the formula of Figure 3 gives.
+    #[test]
+    fn windows_of_the_rfc() {
+        let published = [(100, 12), (1_000, 38), (10_000, 120), (100_000, 379), (1_000_000, 1_200)];
+        for (loss, published) in published {
+            let window = estimate(&path(loss), Aimd::RENO).window;
+            let of_rfc3649 = window * 1.2 / 1.5_f64.sqrt();
+            assert_eq!(of_rfc3649.round() as u32, published, "{window}");
+        }
+    }
+
+    #[test]
+    fn reno_is_mathis() {
+        let mathis = mathis::estimate(&path(50), Constant::Periodic);
+        let said = estimate(&path(50), Aimd::RENO);
+        assert!((said.rate_bps / mathis.rate_bps - 1.0).abs() < 1e-12);
+        assert!((said.cycle_rtts.unwrap() / mathis.cycle_rtts.unwrap() - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn the_friendly_one_has_renos_window() {
+        let friendly = Aimd::friendly(0.7).unwrap();
+        assert!((friendly.alpha() - 9.0 / 17.0).abs() < 1e-12);
+        assert!((friendly.window(0.02) - Aimd::RENO.window(0.02)).abs() < 1e-12);
+    }
+
+    #[test]
+    fn what_is_no_aimd_is_refused() {
+        for (alpha, beta) in [(0.0, 0.5), (f64::NAN, 0.5), (1.0, 0.0), (1.0, 1.0), (1.0, f64::NAN)]
+        {
+            assert!(Aimd::new(alpha, beta).is_err(), "{alpha} {beta}");
+        }
+    }
+}

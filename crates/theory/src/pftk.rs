@@ -1,0 +1,208 @@
+//! Throughput with timeouts counted.
+//!
+//! J. Padhye, V. Firoiu, D. Towsley, J. Kurose, "Modeling TCP Throughput: A Simple Model and its
+//! Empirical Validation", SIGCOMM 1998: the full model (its equation 32) and the approximation
+//! (33). RFC 5348, Section 3.1, uses the latter with one packet per ACK, a timeout of four round
+//! trips, and without the minimum.
+
+use units::{Duration, maths};
+
+use crate::validity::{Doubt, Validity, limits};
+use crate::{Estimate, Path, Unfit};
+
+/// What the formulas ask for beside the path. The largest window is the path's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sender {
+    packets_per_ack: u32,
+    timeout: Duration,
+}
+
+impl Sender {
+    /// A receiver that acknowledges every `packets_per_ack`-th packet, and the first timeout of a
+    /// row.
+    ///
+    /// # Errors
+    /// If either is nothing.
+    pub fn new(packets_per_ack: u32, timeout: Duration) -> Result<Self, Unfit> {
+        match () {
+            () if packets_per_ack == 0 => Err(Unfit::PacketsPerAck),
+            () if timeout.is_zero() => Err(Unfit::NoTimeout),
+            () => Ok(Self { packets_per_ack, timeout }),
+        }
+    }
+
+    /// That of RFC 5348: an ACK for each packet, a timeout of four round trips.
+    pub const fn rfc5348(path: &Path) -> Self {
+        Self { packets_per_ack: 1, timeout: path.rtt().saturating_mul(4) }
+    }
+
+    /// Packets that an ACK acknowledges.
+    pub const fn packets_per_ack(self) -> u32 {
+        self.packets_per_ack
+    }
+
+    /// The first timeout of a row.
+    pub const fn timeout(self) -> Duration {
+        self.timeout
+    }
+}
+
+/// The least timeout that a kernel of today waits: Linux' TCP_RTO_MIN. FreeBSD adds a slop of
+/// 200 ms to at least 30.
+const LEAST_TIMEOUT: Duration = Duration::from_millis(200);
+
+const ASSUMES: &[&str] = &[
+    "packets of a round are lost together from the first loss on (drop-tail), rounds independently",
+    "Reno without SACK: a loss is repaired by three duplicates, or by a timeout that doubles up to \
+     64 times",
+    "the rate counts packets sent, lost ones included; slow start and fast recovery take no time",
+];
+
+/// The approximation (33): `min(Wmax/RTT, 1/(RTT sqrt(2bp/3) + T0 min(1, 3 sqrt(3bp/8)) p
+/// (1 + 32p^2)))`.
+pub fn short(path: &Path, sender: Sender) -> Estimate {
+    let (p, b) = (path.p(), f64::from(sender.packets_per_ack));
+    let (rtt, t0) = (path.rtt_s(), sender.timeout.as_secs_f64());
+    let avoidance = rtt * (2.0 * b * p / 3.0).sqrt();
+    let timeouts = t0 * (3.0 * (3.0 * b * p / 8.0).sqrt()).min(1.0) * p * (1.0 + 32.0 * p * p);
+    let window = rtt / (avoidance + timeouts);
+    let allowed = path.window_segments().unwrap_or(f64::INFINITY);
+    estimate(path, sender, window.min(allowed))
+}
+
+/// The full model (32).
+pub fn full(path: &Path, sender: Sender) -> Estimate {
+    let (p, b) = (path.p(), f64::from(sender.packets_per_ack));
+    let t0_rtts = sender.timeout.as_secs_f64() / path.rtt_s();
+    let expected = expected_window(p, b);
+    let allowed = path.window_segments().unwrap_or(f64::INFINITY);
+    let good = (1.0 - p) / p;
+    let (largest, rounds) = if expected < allowed {
+        (expected, b * expected / 2.0 + 1.0)
+    } else {
+        (allowed, b * allowed / 8.0 + good / allowed + 2.0)
+    };
+    let share = timeout_share(p, largest);
+    let sent = good + largest + share / (1.0 - p);
+    let window = sent / (rounds + share * backoff(p) * t0_rtts / (1.0 - p));
+    estimate(path, sender, window)
+}
+
+/// Share of losses that end in a timeout where `window` segments are under way: Q of (24).
+pub(crate) fn timeout_share(p: f64, window: f64) -> f64 {
+    if window <= 3.0 {
+        return 1.0;
+    }
+    let kept = 1.0 - p;
+    let three = 1.0 - kept * kept * kept;
+    let tail = 1.0 + (1.0 - three) * (1.0 - maths::pow(kept, window - 3.0));
+    (three * tail / (1.0 - maths::pow(kept, window))).min(1.0)
+}
+
+/// Window at a loss where nothing else limits it: E\[W\] of (13).
+fn expected_window(p: f64, b: f64) -> f64 {
+    let term = (2.0 + b) / (3.0 * b);
+    term + (8.0 * (1.0 - p) / (3.0 * b * p) + term * term).sqrt()
+}
+
+/// How a row of timeouts lengthens: f(p) of (29).
+fn backoff(p: f64) -> f64 {
+    1.0 + p * (1.0 + p * (2.0 + p * (4.0 + p * (8.0 + p * (16.0 + p * 32.0)))))
+}
+
+/// The answer for so many segments per round trip.
+fn estimate(path: &Path, sender: Sender, window: f64) -> Estimate {
+    let rate_bps = path.bps(window);
+    // The window allowed is part of the formula.
+    let mut doubts = limits(path, rate_bps, 0.0);
+    if sender.timeout < LEAST_TIMEOUT {
+        doubts.push(Doubt::ShortTimeout { seconds: sender.timeout.as_secs_f64() });
+    }
+    Estimate {
+        rate_bps,
+        window,
+        peak: None,
+        cycle_rtts: None,
+        validity: Validity::new(ASSUMES, doubts),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use units::{Bytes, Ratio};
+
+    use super::*;
+    use crate::mathis::{self, Constant};
+
+    fn path(ppm: u64, ms: u64) -> Path {
+        let loss = Ratio::new(ppm, 1_000_000).unwrap();
+        Path::new(Bytes(1_252), Duration::from_millis(ms), loss).unwrap()
+    }
+
+    fn close(said: f64, expected: f64) {
+        assert!((said / expected - 1.0).abs() < 1e-9, "{said} for {expected}");
+    }
+
+    #[test]
+    fn a_timeout_of_28_ms_on_the_path_of_2_ms() {
+        let sender = Sender::new(1, Duration::from_millis(28)).unwrap();
+        let mbps = short(&path(20_000, 2), sender).rate_bps / 1e6;
+        assert!((mbps - 26.5).abs() < 0.05, "{mbps}");
+    }
+
+    /// Against the formulas written out with 40 decimal digits.
+    #[test]
+    fn both_forms_with_many_digits() {
+        let sender = Sender::new(2, Duration::from_millis(1_000)).unwrap();
+        let at = path(10_000, 100);
+        close(short(&at, sender).window, 7.065442383125336);
+        close(full(&at, sender).window, 6.952446319632855);
+        // Ten segments: the window is the limit.
+        let narrow = at.with_window(Bytes(12_520)).unwrap();
+        close(
+            full(&path(100, 100).with_window(Bytes(12_520)).unwrap(), sender).window,
+            9.935738616757135,
+        );
+        close(full(&narrow, sender).window, 6.149798720383244);
+        // Beyond 100 %: an average larger than allowed cannot be.
+        assert!(short(&path(1, 100).with_window(Bytes(12_520)).unwrap(), sender).window <= 10.0);
+    }
+
+    #[test]
+    fn the_form_of_rfc_5348() {
+        // X = s / (R sqrt(2bp/3) + 4R (3 sqrt(3bp/8) p (1 + 32 p^2))), b = 1, R = 100 ms, p = 1 %:
+        // 1 / (0.0816497 + 0.4 * 0.1837117 * 0.01 * 1.0032 * 10) segments per round trip.
+        let at = path(10_000, 100);
+        let sender = Sender::rfc5348(&at);
+        let terms = 0.081_649_658 + 4.0 * 0.183_711_73 * 0.01 * 1.003_2;
+        let said = short(&at, sender).window;
+        assert!((said - 1.0 / terms).abs() < 1e-5, "{said}");
+    }
+
+    #[test]
+    fn the_share_of_timeouts() {
+        assert_eq!(timeout_share(0.01, 3.0).to_bits(), 1.0_f64.to_bits());
+        // Q is about 3/w where little is lost.
+        assert!((timeout_share(1e-6, 30.0) - 0.1).abs() < 1e-3);
+        assert!((timeout_share(1e-6, 300.0) - 0.01).abs() < 1e-4);
+    }
+
+    #[test]
+    fn what_is_no_sender_is_refused() {
+        assert_eq!(Sender::new(0, Duration::from_secs(1)), Err(Unfit::PacketsPerAck));
+        assert_eq!(Sender::new(1, Duration::ZERO), Err(Unfit::NoTimeout));
+    }
+
+    proptest! {
+        /// Timeouts only ever cost, and with little loss they cost little.
+        #[test]
+        fn never_more_than_mathis(ppm in 1_u64..300_000, ms in 1_u64..500, t0 in 1_u64..3_000) {
+            let at = path(ppm, ms);
+            let sender = Sender::new(1, Duration::from_millis(t0)).unwrap();
+            let mathis = mathis::estimate(&at, Constant::Periodic).rate_bps;
+            prop_assert!(short(&at, sender).rate_bps <= mathis * (1.0 + 1e-12));
+            prop_assert!(full(&at, sender).rate_bps.is_finite());
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! Floating point that gives the same bits on every machine: for formulas and reports only.
+//!
+//! `+`, `-`, `*`, `/` and `f64::sqrt` are rounded exactly by IEEE 754 and need nothing from here.
+//! The rest of the standard library's functions come from the platform and differ between
+//! machines; these come from the crate `libm`, built without its machine-dependent parts.
+
+/// The cube root of `x`.
+pub fn cbrt(x: f64) -> f64 {
+    libm::cbrt(x)
+}
+
+/// `x` to the power of `y`.
+pub fn pow(x: f64, y: f64) -> f64 {
+    libm::pow(x, y)
+}
+
+/// `x` to the power of 3/4, of exactly rounded operations alone; `x` must not be negative.
+pub fn three_quarters(x: f64) -> f64 {
+    let root = x.sqrt();
+    root * root.sqrt()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bits_are_these_on_every_machine() {
+        // Of a calculation with 50 decimal digits, rounded to the nearest number of 64 bits.
+        assert_eq!(cbrt(2.0).to_bits(), 1.259_921_049_894_873_2_f64.to_bits());
+        assert_eq!(pow(0.98, 6.5).to_bits(), 0.876_939_216_399_918_9_f64.to_bits());
+        assert_eq!(three_quarters(16.0).to_bits(), 8.0_f64.to_bits());
+        assert_eq!(cbrt(-27.0).to_bits(), (-3.0_f64).to_bits());
+    }
+}
