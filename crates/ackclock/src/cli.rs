@@ -1,8 +1,14 @@
 //! Arguments, with their help.
 
+mod theory;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+
+pub(crate) use theory::{
+    AimdArgs, CubicArgs, MathisArgs, PathArgs, PftkArgs, TheoryCommand, TrialArgs,
+};
 
 /// Finds out why a TCP transfer is slow, reproduces it in virtual time, and shows what would
 /// cure it.
@@ -20,6 +26,7 @@ Examples:
   ackclock sweep my.toml -m path.loss=0.1%,1%,10%       run it over a grid, on all cores
   ackclock scenario check my.toml                       look for mistakes without running
   ackclock reproduce --list                             published figures that can be checked
+  ackclock theory mathis --rtt 20ms --loss 0.1%         what a loss rate allows
 
 Exit status: 0 all is well; 1 a figure lies outside its band; 2 a mistake in arguments or files.";
 
@@ -39,6 +46,9 @@ pub(crate) enum Command {
     Reproduce(ReproduceArgs),
     /// Read a log of FreeBSD's stack, whole or damaged: Black Box Log or siftr
     Read(ReadArgs),
+    /// Ask the formulas what a loss rate allows, and what speaks against them
+    #[command(subcommand, after_help = theory::THEORY_EXAMPLES)]
+    Theory(TheoryCommand),
 }
 
 const RUN_EXAMPLES: &str = "\

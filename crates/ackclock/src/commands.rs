@@ -6,6 +6,7 @@ mod run;
 mod scenario;
 mod sweep;
 mod table;
+mod theory;
 
 use std::fs;
 use std::path::PathBuf;
@@ -25,6 +26,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Sweep(args) => sweep::run(args),
         Command::Table(args) => table::run(&args),
         Command::Read(args) => read::run(&args),
+        Command::Theory(command) => theory::run(command),
     }
 }
 

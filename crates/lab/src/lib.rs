@@ -1,10 +1,11 @@
 //! The one door: scenario text in, tables, findings and reports out. Floor 7.
 //!
 //! Reading order: [`units_text`] (quantities as people write them), [`scenario`] (scenario files
-//! and their errors), [`run_report`] (the result of a run), [`sweep`] (many runs), [`capture`] (what tcpdump would have
-//! seen of it), [`kernel_log`] (what FreeBSD's loggers would have written of its sender),
+//! and their errors), [`run_report`] (the result of a run), [`sweep`] (many runs),
+//! [`capture`] (what tcpdump would have seen of a run), [`kernel_log`] (what FreeBSD's loggers would have written of its sender),
 //! [`cases`] (published figures beside ours), [`curves`] and [`pictures`] (charts), [`log_view`]
-//! (logs of a stack for reading), [`worlds`] (scenarios by chance, and whether they obey).
+//! (logs of a stack for reading), [`theory_report`] (closed forms beside runs), [`worlds`]
+//! (scenarios by chance, and whether they obey).
 
 pub mod capture;
 pub mod cases;
@@ -16,5 +17,6 @@ pub mod pictures;
 pub mod run_report;
 pub mod scenario;
 pub mod sweep;
+pub mod theory_report;
 pub mod units_text;
 pub mod worlds;

@@ -191,7 +191,7 @@ fn cells(flow: &FlowOutcome) -> [String; HEADINGS.len()] {
 }
 
 /// As it prints, with a blank before the unit.
-fn spaced(span: Duration) -> String {
+pub(crate) fn spaced(span: Duration) -> String {
     let text = span.to_string();
     let unit = text.find(|c: char| c.is_alphabetic()).unwrap_or(text.len());
     format!("{} {}", &text[..unit], &text[unit..])

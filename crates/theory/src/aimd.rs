@@ -36,7 +36,10 @@ impl Aimd {
     /// # Errors
     /// If `beta` does not lie between 0 and 1.
     pub fn friendly(beta: f64) -> Result<Self, Unfit> {
-        Self::new(3.0 * (1.0 - beta) / (1.0 + beta), beta)
+        match () {
+            () if !(beta > 0.0 && beta < 1.0) => Err(Unfit::Kept),
+            () => Self::new(3.0 * (1.0 - beta) / (1.0 + beta), beta),
+        }
     }
 
     /// Segments more per round trip.
@@ -122,5 +125,6 @@ mod tests {
         {
             assert!(Aimd::new(alpha, beta).is_err(), "{alpha} {beta}");
         }
+        assert_eq!(Aimd::friendly(1.5), Err(Unfit::Kept));
     }
 }

@@ -7,3 +7,4 @@ mod outputs;
 mod outside;
 mod place;
 mod sweeps;
+mod theory;

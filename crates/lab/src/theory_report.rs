@@ -1,0 +1,282 @@
+//! Closed forms for people and programs: what they say of a path, what speaks against them there,
+//! and a run of a matching scenario beside them.
+//!
+//! [`answer`] asks the formulas of the crate `theory`; [`measure`] runs a matching scenario.
+
+mod epoch;
+mod measured;
+mod text;
+
+pub use epoch::EpochRow;
+pub use measured::{Measured, Pattern, Trial, measure};
+
+use serde::Serialize;
+use theory::aimd::{self, Aimd};
+use theory::cubic::{self, Epoch};
+use theory::mathis::{self, Constant};
+use theory::pftk::{self, Sender};
+use theory::sawtooth::{self, ExtraRtts};
+use theory::{Estimate, Path, Unfit};
+use units::Duration;
+
+/// Version of the JSON form; a new field does not change it, a changed or missing one does.
+pub const FORMAT: u32 = 1;
+
+/// Which formulas, with what they ask for beside the path.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Model {
+    /// The four constants, and the sawtooth with the round trips a loss costs.
+    Mathis {
+        /// Those round trips; `None` leaves the sawtooth out.
+        extra: Option<ExtraRtts>,
+    },
+    /// Any increase and decrease.
+    Aimd(Aimd),
+    /// Timeouts counted: short and full.
+    Pftk {
+        /// Packets that an ACK acknowledges.
+        packets_per_ack: u32,
+        /// The first timeout of a row; `None` is four round trips, as in RFC 5348.
+        timeout: Option<Duration>,
+    },
+    /// CUBIC and one epoch of it.
+    Cubic {
+        /// The window at the loss, in segments; `None` is that of the formula.
+        w_max: Option<f64>,
+    },
+}
+
+/// What the formulas say.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Answer {
+    /// [`FORMAT`].
+    pub format: u32,
+    /// Version of Ackclock.
+    pub ackclock: &'static str,
+    /// `mathis`, `aimd`, `pftk` or `cubic`.
+    pub model: &'static str,
+    /// What was asked about.
+    pub path: PathRow,
+    /// One for each formula.
+    pub estimates: Vec<EstimateRow>,
+    /// Which of them the doubts in the text and a run are about.
+    pub asked: usize,
+    /// CUBIC's two regions, left out for other models.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cubic: Option<CubicRow>,
+    /// A run of a matching scenario, if one was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub measured: Option<Measured>,
+}
+
+/// A path.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PathRow {
+    /// Bytes of a segment.
+    pub mss_bytes: u64,
+    /// Round-trip time.
+    pub rtt_s: f64,
+    /// Share of packets lost, 0 to 1.
+    pub loss: f64,
+    /// Rate of the line, if one was given.
+    pub rate_bps: Option<u64>,
+    /// Window allowed, if one was given.
+    pub window_bytes: Option<u64>,
+}
+
+/// What one formula says.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct EstimateRow {
+    /// The formula with its parameters.
+    pub formula: String,
+    /// Whole segments per second, in bit/s.
+    pub rate_bps: f64,
+    /// Segments under way on average.
+    pub window_segments: f64,
+    /// The largest window of a cycle.
+    pub peak_segments: Option<f64>,
+    /// From one loss to the next.
+    pub cycle_rtts: Option<f64>,
+    /// What it takes for granted.
+    pub assumes: Vec<&'static str>,
+    /// What the numbers speak against.
+    pub doubts: Vec<String>,
+}
+
+/// CUBIC's regions and one epoch.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CubicRow {
+    /// Average window of the cubic curve.
+    pub cubic_segments: f64,
+    /// Average Reno-friendly window.
+    pub friendly_segments: f64,
+    /// Does the latter count?
+    pub reno_friendly: bool,
+    /// Round-trip time below which it does, at this loss rate.
+    pub friendly_below_rtt_s: f64,
+    /// Loss rate above which it does, at this round-trip time.
+    pub friendly_above_loss: f64,
+    /// Window at the loss that begins the epoch.
+    pub w_max_segments: f64,
+    /// Until the cubic curve is back there.
+    pub k_s: f64,
+    /// The epoch.
+    pub epoch: Vec<EpochRow>,
+}
+
+/// What the formulas of `model` say of `path`.
+///
+/// # Errors
+/// What they cannot be asked.
+pub fn answer(path: &Path, model: Model) -> Result<Answer, Unfit> {
+    let mut cubic_row = None;
+    let (name, asked, estimates) = match model {
+        Model::Mathis { extra } => {
+            let rows = Constant::ALL.map(|constant| {
+                let formula = format!("C = {:.2}, {}", constant.value(), losses(constant));
+                row(formula, &mathis::estimate(path, constant))
+            });
+            let mut rows = Vec::from(rows);
+            if let Some(extra) = extra {
+                let formula = format!("b = {} extra round trips, periodic loss", extra.get());
+                rows.push(row(formula, &sawtooth::estimate(path, extra)));
+            }
+            ("mathis", if extra.is_some() { Constant::ALL.len() } else { 0 }, rows)
+        }
+        Model::Aimd(measure) => {
+            let (alpha, beta) = (measure.alpha(), measure.beta());
+            let formula = format!("alpha = {alpha:.3}, beta = {beta:.3}");
+            ("aimd", 0, vec![row(formula, &aimd::estimate(path, measure))])
+        }
+        Model::Pftk { packets_per_ack, timeout } => {
+            let timeout = timeout.unwrap_or_else(|| Sender::rfc5348(path).timeout());
+            let sender = Sender::new(packets_per_ack, timeout)?;
+            let with = format!("{packets_per_ack} packets an ACK, timeout {timeout}");
+            let short = row(format!("short, {with}"), &pftk::short(path, sender));
+            ("pftk", 1, vec![short, row(format!("full, {with}"), &pftk::full(path, sender))])
+        }
+        Model::Cubic { w_max } => {
+            let response = cubic::response(path);
+            let formula = if response.is_friendly() {
+                "CUBIC, Reno-friendly region"
+            } else {
+                "CUBIC, cubic region"
+            };
+            let peak = response.estimate.peak.unwrap_or(response.estimate.window);
+            let epoch = Epoch::new(w_max.unwrap_or(peak), path.rtt_s())?;
+            let cycle_s = response.estimate.cycle_rtts.map(|rtts| rtts * path.rtt_s());
+            cubic_row = Some(CubicRow {
+                cubic_segments: response.cubic,
+                friendly_segments: response.friendly,
+                reno_friendly: response.is_friendly(),
+                friendly_below_rtt_s: response.friendly_below_s,
+                friendly_above_loss: response.friendly_above_p,
+                w_max_segments: epoch.w_max(),
+                k_s: epoch.k(),
+                epoch: epoch::rows(&epoch, cycle_s.unwrap_or(epoch.k())),
+            });
+            ("cubic", 0, vec![row(formula.to_owned(), &response.estimate)])
+        }
+    };
+    Ok(Answer {
+        format: FORMAT,
+        ackclock: env!("CARGO_PKG_VERSION"),
+        model: name,
+        path: PathRow {
+            mss_bytes: path.mss().get(),
+            rtt_s: path.rtt_s(),
+            loss: path.p(),
+            rate_bps: path.rate().map(units::Rate::bits_per_second),
+            window_bytes: path.window().map(units::Bytes::get),
+        },
+        estimates,
+        asked,
+        cubic: cubic_row,
+        measured: None,
+    })
+}
+
+impl Answer {
+    /// The answer with a run beside it.
+    #[must_use]
+    pub fn with(self, measured: Measured) -> Self {
+        Self { measured: Some(measured), ..self }
+    }
+
+    /// The formula that was asked for.
+    pub fn estimate(&self) -> Option<&EstimateRow> {
+        self.estimates.get(self.asked)
+    }
+
+    /// As JSON, pretty-printed, with a newline at the end.
+    pub fn to_json(&self) -> String {
+        // No map with keys other than strings and no fallible serializer is in it.
+        serde_json::to_string_pretty(self).unwrap_or_default() + "\n"
+    }
+
+    /// As a table with what speaks against it.
+    pub fn to_text(&self) -> String {
+        text::text(self)
+    }
+}
+
+const fn losses(constant: Constant) -> &'static str {
+    match constant {
+        Constant::Periodic => "periodic loss",
+        Constant::PeriodicDelayed => "periodic loss, delayed ACKs that are counted",
+        Constant::Random => "random loss",
+        Constant::RandomDelayed => "random loss, delayed ACKs that are counted",
+    }
+}
+
+fn row(formula: String, estimate: &Estimate) -> EstimateRow {
+    EstimateRow {
+        formula,
+        rate_bps: estimate.rate_bps,
+        window_segments: estimate.window,
+        peak_segments: estimate.peak,
+        cycle_rtts: estimate.cycle_rtts,
+        assumes: estimate.validity.assumes.to_vec(),
+        doubts: estimate.validity.doubts.iter().map(ToString::to_string).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use units::{Bytes, Ratio};
+
+    use super::*;
+
+    fn path(percent: u64) -> Path {
+        let loss = Ratio::new(percent, 100).unwrap();
+        Path::new(Bytes(1_252), Duration::from_millis(2), loss).unwrap()
+    }
+
+    #[test]
+    fn the_sawtooth_is_asked_for_where_there_is_one() {
+        let extra = ExtraRtts::EVERY_PACKET;
+        let answer = answer(&path(2), Model::Mathis { extra: Some(extra) }).unwrap();
+        let said = answer.estimate().unwrap();
+        assert!((said.rate_bps / 1e6 - 36.50).abs() < 0.005, "{}", said.rate_bps);
+        assert!(answer.to_text().contains("36.50 Mbit/s"), "{}", answer.to_text());
+        let json: serde_json::Value = serde_json::from_str(&answer.to_json()).unwrap();
+        assert_eq!(json["estimates"][4]["rate_bps"], said.rate_bps);
+        assert_eq!(json["model"], "mathis");
+    }
+
+    #[test]
+    fn doubts_stand_in_the_text() {
+        let text = answer(&path(20), Model::Mathis { extra: None }).unwrap().to_text();
+        assert!(text.contains("too few for three duplicate ACKs"), "{text}");
+        let text = answer(&path(2), Model::Cubic { w_max: None }).unwrap().to_text();
+        assert!(text.contains("CUBIC follows the larger, the latter"), "{text}");
+    }
+
+    #[test]
+    fn what_cannot_be_asked_is_refused() {
+        let model = Model::Pftk { packets_per_ack: 0, timeout: None };
+        assert_eq!(answer(&path(2), model), Err(Unfit::PacketsPerAck));
+        let model = Model::Cubic { w_max: Some(0.0) };
+        assert_eq!(answer(&path(2), model), Err(Unfit::NoWindow));
+    }
+}

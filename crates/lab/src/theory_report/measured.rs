@@ -1,0 +1,251 @@
+//! A run of a scenario that matches a question.
+
+use record::{Event, Recorder, SenderState, Who};
+use serde::Serialize;
+use sim::Observer;
+use theory::Path;
+use units::{Bytes, Duration, HostId, Instant};
+
+use crate::scenario::{Overrides, ScenarioError, load};
+
+/// How the run loses packets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pattern {
+    /// 1/p pass, one is lost, and so on.
+    Periodic,
+    /// Each with the same probability.
+    Random,
+}
+
+/// What to run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trial {
+    /// Profile of the sender.
+    pub profile: String,
+    /// Its congestion control; `None` is Reno as its system has it.
+    pub cc: Option<String>,
+    /// How packets are lost.
+    pub pattern: Pattern,
+    /// The receiver acknowledges every packet, or every other and the last after this.
+    pub ack_delay: Option<Duration>,
+    /// Seed of the run.
+    pub seed: u64,
+}
+
+/// What the run measured.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Measured {
+    /// Profile of the sender.
+    pub profile: &'static str,
+    /// Its congestion control.
+    pub cc: &'static str,
+    /// How packets were lost.
+    pub losses: String,
+    /// For what the receiver sent an ACK.
+    pub acks: String,
+    /// Seed of the run.
+    pub seed: u64,
+    /// Payload read per second after the warm-up, in bit/s.
+    pub rate_bps: f64,
+    /// Slow start and the first cycles, which are not measured.
+    pub warm_up_s: f64,
+    /// How long it was measured.
+    pub measured_s: f64,
+    /// Packets sent again, in the whole run.
+    pub resent: u64,
+    /// Fast recoveries, in the whole run.
+    pub fast_recoveries: u64,
+    /// Timeouts, in the whole run.
+    pub rtos: u64,
+    /// SHA-256 of the scenario.
+    pub scenario_sha256: String,
+}
+
+/// Round trips, and time, that pass before measuring begins.
+const WARM_UP_RTTS: u64 = 200;
+const WARM_UP_LEAST: Duration = Duration::from_secs(1);
+/// Losses that are measured, and the segments they may take at most.
+const LOSSES: f64 = 500.0;
+const MOST_SEGMENTS: f64 = 1_000_000.0;
+
+/// Runs a sender over `path` for some hundred losses, `expected_bps` being what a formula says.
+///
+/// # Errors
+/// What is wrong with the trial, as mistakes of the scenario that it makes.
+pub fn measure(
+    path: &Path,
+    expected_bps: f64,
+    trial: &Trial,
+) -> Result<Measured, Vec<ScenarioError>> {
+    let warm_up = path.rtt().saturating_mul(WARM_UP_RTTS).max(WARM_UP_LEAST);
+    let segments = (LOSSES / path.p()).min(MOST_SEGMENTS);
+    let seconds = segments * path.mss().get() as f64 * 8.0 / expected_bps.max(1.0);
+    let span = Duration::from_millis((seconds * 1e3).clamp(1e3, 1e6) as u64);
+    let text = scenario(path, trial, warm_up + span);
+    let loaded = load(&text, "the scenario of this run", &Overrides::default())?;
+    let mut reads = Reads { from: Instant::ZERO + warm_up, bytes: 0 };
+    let outcome = sim::run(&loaded.scenario, &mut reads).map_err(|_| Vec::new())?;
+    let Some(flow) = outcome.flows.first() else { return Err(Vec::new()) };
+    Ok(Measured {
+        profile: flow.profile,
+        cc: flow.cc,
+        losses: match trial.pattern {
+            Pattern::Periodic => format!("1 lost after {}", pass(path)),
+            Pattern::Random => format!("{} % lost at random", percent(path)),
+        },
+        acks: match trial.ack_delay {
+            None => "every packet".to_owned(),
+            Some(delay) => format!("every other packet, or after {delay}"),
+        },
+        seed: trial.seed,
+        rate_bps: reads.bytes as f64 * 8.0 / span.as_secs_f64(),
+        warm_up_s: warm_up.as_secs_f64(),
+        measured_s: span.as_secs_f64(),
+        resent: flow.retransmitted_segments,
+        fast_recoveries: flow.fast_recoveries,
+        rtos: flow.rtos,
+        scenario_sha256: loaded.sha256,
+    })
+}
+
+/// Packets that pass before one is lost: 1/p.
+fn pass(path: &Path) -> u64 {
+    ((1.0 / path.p()).round() as u64).max(1)
+}
+
+/// The loss rate in percent, to the twelfth decimal.
+fn percent(path: &Path) -> String {
+    let text = format!("{:.12}", path.p() * 100.0);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// Bytes of the headers of IPv4 and TCP with timestamps.
+const HEADERS: Bytes = Bytes(52);
+
+/// The scenario as text: a sender that always has data, a receiver of FreeBSD, whose ACKs can be
+/// set, and between them a line that is no limit unless the path has one.
+fn scenario(path: &Path, trial: &Trial, duration: Duration) -> String {
+    let profile = &trial.profile;
+    let cc = trial.cc.as_deref().unwrap_or(match profile.starts_with("linux") {
+        true => "reno",
+        false => "newreno",
+    });
+    let mtu = path.mss() + HEADERS;
+    let there = Duration::from_nanos(path.rtt().as_nanos() / 2);
+    let back = path.rtt().saturating_sub(there);
+    let loss = match trial.pattern {
+        Pattern::Periodic => format!("{{ pass = {} }}", pass(path)),
+        Pattern::Random => format!("\"{}%\"", percent(path)),
+    };
+    let rate = path.rate().map_or(100_000_000_000, units::Rate::bits_per_second);
+    let acks = match trial.ack_delay {
+        None => "\"net.inet.tcp.delayed_ack\" = 0".to_owned(),
+        Some(delay) => format!("\"net.inet.tcp.delacktime\" = \"{delay}\""),
+    };
+    let window = path.window().map_or_else(String::new, |window| {
+        let window = window.get();
+        format!("\"net.inet.tcp.recvbuf_auto\" = 0\n\"net.inet.tcp.recvspace\" = \"{window}B\"\n")
+    });
+    format!(
+        r#"title = "a sender, a loss rate"
+seed = {seed}
+duration = "{duration}"
+
+[host.sender]
+profile = "{profile}"
+cc = "{cc}"
+mtu = "{mtu}B"
+
+[host.sink]
+profile = "freebsd-14.3"
+cc = "newreno"
+mtu = "{mtu}B"
+
+[host.sink.knobs]
+{acks}
+{window}
+[[path]]
+from = "sender"
+to = "sink"
+forward = [
+    {{ loss = {loss}, only = "data" }},
+    {{ link = {{ rate = "{rate}bit/s", buffer = "1000000p" }} }},
+    {{ delay = "{there}" }},
+]
+return = [{{ delay = "{back}" }}]
+
+[[flow]]
+name = "bulk"
+from = "sender"
+to = "sink"
+bulk = "unlimited"
+"#,
+        seed = trial.seed,
+        mtu = mtu.get(),
+    )
+}
+
+/// Counts what the receiver's application reads from a moment on.
+struct Reads {
+    from: Instant,
+    bytes: u64,
+}
+
+impl Recorder for Reads {
+    const ON: bool = true;
+
+    fn record(&mut self, at: Instant, who: Who, event: Event, _: Option<&SenderState>) {
+        if let Event::Read { bytes, .. } = event
+            && who.host == HostId(1)
+            && at >= self.from
+        {
+            self.bytes += u64::from(bytes);
+        }
+    }
+}
+
+impl Observer for Reads {}
+
+#[cfg(test)]
+mod tests {
+    use units::Ratio;
+
+    use super::*;
+
+    fn path(num: u64, den: u64) -> Path {
+        let loss = Ratio::new(num, den).unwrap();
+        Path::new(Bytes(1_252), Duration::from_millis(20), loss).unwrap()
+    }
+
+    fn trial(pattern: Pattern) -> Trial {
+        let profile = "freebsd-14.3".to_owned();
+        Trial { profile, cc: None, pattern, ack_delay: None, seed: 1 }
+    }
+
+    #[test]
+    fn a_share_is_written_as_it_was_meant() {
+        // 0.07 * 100 is not 7 in binary.
+        assert_eq!(percent(&path(7, 100)), "7");
+        assert_eq!(percent(&path(1, 100_000_000)), "0.000001");
+        assert_eq!((pass(&path(2, 100)), pass(&path(9, 10))), (50, 1));
+    }
+
+    /// The window between losses is that of the formula, give or take what a TCP does while it
+    /// recovers, for which the formula has no term.
+    #[test]
+    fn a_run_comes_near_the_formula() {
+        let path = path(1, 1_000);
+        let expected = theory::mathis::estimate(&path, theory::mathis::Constant::Periodic).rate_bps;
+        let measured = measure(&path, expected, &trial(Pattern::Periodic)).unwrap();
+        let share = measured.rate_bps / expected;
+        assert!((0.85..1.0).contains(&share), "{share}");
+        assert_eq!(measured.rtos, 0);
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_trial_is_told() {
+        let profile = "freebsd-99".to_owned();
+        let errors = measure(&path(2, 100), 1e7, &Trial { profile, ..trial(Pattern::Random) });
+        assert!(errors.unwrap_err()[0].to_string().contains("freebsd-99"));
+    }
+}
