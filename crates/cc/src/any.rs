@@ -5,6 +5,7 @@ use units::{Bytes, Offset};
 use crate::contract::{
     Acked, Change, Congested, Control, Controller, Established, Idle, Recovered, RttSample,
 };
+use crate::cubic::{FreeBsdCubic, RfcCubic};
 use crate::{LinuxReno, NewReno};
 
 /// Any controller. An enum, since a scenario chooses and a boxed one could not be cloned.
@@ -14,6 +15,10 @@ pub enum AnyController {
     NewReno(NewReno),
     /// Linux's reno.
     LinuxReno(LinuxReno),
+    /// FreeBSD's CUBIC.
+    FreeBsdCubic(FreeBsdCubic),
+    /// RFC 9438's CUBIC.
+    RfcCubic(RfcCubic),
 }
 
 /// Hands a call to the controller inside.
@@ -22,6 +27,8 @@ macro_rules! inner {
         match $any {
             AnyController::NewReno($cc) => $call,
             AnyController::LinuxReno($cc) => $call,
+            AnyController::FreeBsdCubic($cc) => $call,
+            AnyController::RfcCubic($cc) => $call,
         }
     };
 }
@@ -97,5 +104,17 @@ impl From<NewReno> for AnyController {
 impl From<LinuxReno> for AnyController {
     fn from(cc: LinuxReno) -> Self {
         Self::LinuxReno(cc)
+    }
+}
+
+impl From<FreeBsdCubic> for AnyController {
+    fn from(cc: FreeBsdCubic) -> Self {
+        Self::FreeBsdCubic(cc)
+    }
+}
+
+impl From<RfcCubic> for AnyController {
+    fn from(cc: RfcCubic) -> Self {
+        Self::RfcCubic(cc)
     }
 }

@@ -9,9 +9,22 @@ use core::fmt::Debug;
 
 use units::{Bytes, Duration, Instant, Offset, Rate};
 
+/// The smoothed round trip, as the stack's own estimator has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Smoothed {
+    /// In whole ticks of the kernel's clock, rounded down.
+    pub ticks: u32,
+    /// In whole microseconds (`tcp_get_srtt` of FreeBSD, `srtt_us >> 3` of Linux).
+    pub micros: u32,
+    /// Samples taken in so far (`t_rttupdated`).
+    pub samples: u32,
+}
+
 /// The connection is established; sent once, before all others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Established {
+    /// The kernel's tick counter (`ticks`, `jiffies`).
+    pub ticks: u64,
     /// Oldest byte not yet acknowledged, the first one the controller governs.
     pub una: Offset,
     /// Payload bytes of a full segment, options deducted.
@@ -31,6 +44,14 @@ pub struct Established {
 pub struct Acked {
     /// When the segment arrived.
     pub now: Instant,
+    /// The kernel's tick counter then.
+    pub ticks: u64,
+    /// The round trip that it brought, in the granularity of the stack; `None` if none.
+    pub rtt: Option<Duration>,
+    /// The smoothed one, that sample included.
+    pub srtt: Smoothed,
+    /// Next byte to be sent (`snd_nxt`): the round that begins ends when this is acknowledged.
+    pub snd_nxt: Offset,
     /// New `snd_una` (`th_ack`).
     pub una: Offset,
     /// Bytes by which it advances `snd_una`.
@@ -73,6 +94,8 @@ pub enum Signal {
 pub struct Congested {
     /// What was seen.
     pub signal: Signal,
+    /// The kernel's tick counter.
+    pub ticks: u64,
     /// Acknowledgment number of the segment that brought it; `snd_una` at a timeout.
     pub th_ack: Offset,
     /// End of what was ever sent.
@@ -97,6 +120,8 @@ pub struct Recovered {
 /// Nothing was under way for longer than a retransmission timeout, and data waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Idle {
+    /// The kernel's tick counter.
+    pub ticks: u64,
     /// Time since the last segment was sent.
     pub idle: Duration,
     /// Retransmission timeout in force.

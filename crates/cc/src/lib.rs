@@ -1,8 +1,8 @@
 //! Congestion controllers: how much may be under way. Floor 1, on `units` alone.
 //!
 //! Reading order: [`contract`] (what a controller is told and what it answers), [`newreno`]
-//! (FreeBSD's default, by kernel version, with its HyStart++), [`linux_reno`] (Linux's `reno`),
-//! [`any`](mod@any) (one of them, chosen while running), [`registry`] (names users know).
+//! (FreeBSD's NewReno, by kernel version), [`linux_reno`] (Linux's `reno`), [`cubic`] (by system and
+//! version), [`hystart`] and [`hystart_rfc`] (slow start that ends itself), [`any`](mod@any) (one of them, chosen while running), [`registry`] (names users know).
 //!
 //! A controller is a pure value: event structs in, [`Control`] and [`Change`] out. It knows no
 //! clock, no socket, no log, and it can be cloned to ask what would have been.
@@ -12,6 +12,10 @@
 
 pub mod any;
 pub mod contract;
+pub mod cubic;
+mod freebsd;
+pub mod hystart;
+pub mod hystart_rfc;
 pub mod linux_reno;
 pub mod newreno;
 pub mod registry;
@@ -19,8 +23,9 @@ pub mod registry;
 pub use any::AnyController;
 pub use contract::{
     Acked, Change, Congested, Control, Controller, Established, Growth, Idle, Recovered, RttSample,
-    Signal,
+    Signal, Smoothed,
 };
+pub use cubic::{FreeBsdCubic, RfcCubic};
 pub use linux_reno::LinuxReno;
 pub use newreno::NewReno;
 pub use registry::{Algorithm, NoController};

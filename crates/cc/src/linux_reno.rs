@@ -281,10 +281,12 @@ mod tests {
     use units::{Duration, Instant};
 
     use super::*;
+    use crate::contract::Smoothed;
 
     fn open() -> LinuxReno {
         let mut cc = LinuxReno::new();
         let _ = cc.on_established(&Established {
+            ticks: 0,
             una: Offset(0),
             mss: 1_448,
             maxseg: 1_460,
@@ -298,6 +300,10 @@ mod tests {
     fn acked(packets: u32) -> Acked {
         Acked {
             now: Instant::ZERO,
+            ticks: 0,
+            rtt: None,
+            srtt: Smoothed::default(),
+            snd_nxt: Offset(0),
             una: Offset(0),
             bytes: u64::from(packets) * 1_448,
             packets,
@@ -312,6 +318,7 @@ mod tests {
     fn congested(signal: Signal, th_ack: u64) -> Congested {
         Congested {
             signal,
+            ticks: 0,
             th_ack: Offset(th_ack),
             snd_max: Offset(1_000),
             pipe: 0,
@@ -400,7 +407,7 @@ mod tests {
             let mut cc = open();
             cc.set_window(Bytes(packets * 1_448));
             let rto = Duration::from_millis(250);
-            let _ = cc.on_idle(&Idle { idle: Duration::from_millis(ms), rto });
+            let _ = cc.on_idle(&Idle { ticks: 0, idle: Duration::from_millis(ms), rto });
             cc.snd_cwnd()
         };
         // Three whole timeouts and more in 800 ms.

@@ -1,4 +1,6 @@
-//! Names of controllers, as the systems' own sysctls spell them.
+//! Names of controllers, as the systems' own sysctls spell them, and of CUBIC's variants.
+
+use crate::cubic::{VARIANTS, Variant};
 
 /// A controller that can be had.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -7,6 +9,19 @@ pub enum Algorithm {
     NewReno,
     /// Linux's `reno` ([`crate::LinuxReno`]).
     Reno,
+    /// CUBIC of some system and version ([`crate::cubic`]).
+    Cubic(Variant),
+}
+
+impl Algorithm {
+    /// Its name on the system that has it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::NewReno => "newreno",
+            Self::Reno => "reno",
+            Self::Cubic(_) => "cubic",
+        }
+    }
 }
 
 /// Why a name gives no controller.
@@ -18,36 +33,63 @@ pub enum NoController {
     Unknown,
 }
 
-/// Names that [`find`] takes, in alphabetical order.
-pub const NAMES: [&str; 2] = ["newreno", "reno"];
+/// Names that [`find`] takes: those of the systems in alphabetical order, then those of variants.
+pub const NAMES: [&str; 3 + VARIANTS.len()] = {
+    let mut names = [""; 3 + VARIANTS.len()];
+    names[0] = "cubic";
+    names[1] = "newreno";
+    names[2] = "reno";
+    let mut at = 0;
+    while at < VARIANTS.len() {
+        names[3 + at] = VARIANTS[at].0;
+        at += 1;
+    }
+    names
+};
 
 /// Names that systems know and [`find`] answers with [`NoController::NotModelled`].
-pub const NOT_MODELLED: [&str; 9] =
-    ["bbr", "cdg", "chd", "cubic", "dctcp", "hd", "htcp", "vegas", "westwood"];
+pub const NOT_MODELLED: [&str; 8] =
+    ["bbr", "cdg", "chd", "dctcp", "hd", "htcp", "vegas", "westwood"];
 
-/// The controller called `name` (`net.inet.tcp.cc.algorithm`,
-/// `net.ipv4.tcp_congestion_control`).
+/// The controller called `name` (`net.inet.tcp.cc.algorithm`, `net.ipv4.tcp_congestion_control`)
+/// on a system whose own CUBIC is `cubic`.
 ///
 /// # Errors
 ///
-/// [`NoController`] says whether the name is real at all.
-pub fn find(name: &str) -> Result<Algorithm, NoController> {
+/// [`NoController`] says whether the name is real at all. `cubic` of a system that has none here
+/// is not modelled.
+pub fn find(name: &str, cubic: Option<Variant>) -> Result<Algorithm, NoController> {
     match name {
         "newreno" => Ok(Algorithm::NewReno),
         "reno" => Ok(Algorithm::Reno),
+        "cubic" => cubic.map(Algorithm::Cubic).ok_or(NoController::NotModelled),
         _ if NOT_MODELLED.contains(&name) => Err(NoController::NotModelled),
-        _ => Err(NoController::Unknown),
+        _ => VARIANTS
+            .iter()
+            .find(|(known, _)| *known == name)
+            .map(|&(_, variant)| Algorithm::Cubic(variant))
+            .ok_or(NoController::Unknown),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cubic::Params;
 
     #[test]
     fn every_listed_name_is_found() {
-        assert!(NAMES.iter().all(|name| find(name).is_ok()));
-        assert!(NOT_MODELLED.iter().all(|name| find(name) == Err(NoController::NotModelled)));
-        assert_eq!(find("newreon"), Err(NoController::Unknown));
+        let own = Some(Variant::Rfc);
+        assert!(NAMES.iter().all(|name| find(name, own).is_ok()));
+        assert!(NOT_MODELLED.iter().all(|name| find(name, own) == Err(NoController::NotModelled)));
+        assert_eq!(find("newreon", own), Err(NoController::Unknown));
+    }
+
+    #[test]
+    fn cubic_is_the_systems_own_unless_a_variant_is_named() {
+        assert_eq!(find("cubic", Some(Variant::Rfc)), Ok(Algorithm::Cubic(Variant::Rfc)));
+        assert_eq!(find("cubic", None), Err(NoController::NotModelled));
+        let ticks = Variant::FreeBsd(Params::FREEBSD_13_0);
+        assert_eq!(find("cubic-ticks", Some(Variant::Rfc)), Ok(Algorithm::Cubic(ticks)));
     }
 }

@@ -92,6 +92,11 @@ impl RttFreeBsd {
         (self.t_srtt != 0).then(|| Duration::from_nanos(nanos >> RTT_SHIFT))
     }
 
+    /// The smoothed round-trip time in whole ticks; 0 before the first sample.
+    pub fn srtt_ticks(&self) -> u32 {
+        u32::try_from(self.t_srtt >> RTT_SHIFT).unwrap_or(u32::MAX)
+    }
+
     /// `tcp_get_srtt` in microseconds, whole ones per tick; 0 before the first sample.
     pub fn srtt_micros(&self) -> u64 {
         let tick_us = u64::from(1_000_000 / self.hz);

@@ -2,7 +2,6 @@
 
 mod packets;
 
-use cc::Algorithm;
 use machine::{Cx, Endpoint as _, PacketId, Signal};
 use net::calendar::Calendar;
 use net::pool::Pool;
@@ -390,10 +389,7 @@ impl<'a, O: Observer> World<'a, O> {
         FlowOutcome {
             name: self.scenario.flows[flow].name.clone(),
             profile: host.profile.name,
-            cc: match host.cc {
-                Algorithm::NewReno => "newreno",
-                Algorithm::Reno => "reno",
-            },
+            cc: host.cc.name(),
             bytes: Bytes(reading.read),
             finished: connection.read_all_at.is_some(),
             duration: connection.read_all_at.unwrap_or(self.now).since(connection.started),

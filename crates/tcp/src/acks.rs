@@ -1,12 +1,13 @@
 //! What an acknowledgment means to the sender (RFC 9293 3.10.7.4, RFC 5681, RFC 6582; the ACK
 //! half of tcp_do_segment of FreeBSD and tcp_ack of Linux), and what its timers do.
 
-use cc::{Acked, Change, Congested, Controller, Recovered, Signal as Sign};
+use cc::{Acked, Change, Congested, Controller, Recovered, Signal as Sign, Smoothed};
 use machine::{Cx, Signal};
 use packet::Segment;
 use record::{Cause, Event, Purpose, Recorder};
 use recovery::holes::Update;
 use recovery::{RttEstimator, Sample, Sampled};
+use units::ratio::scaled;
 use units::{Bytes, Duration, Instant, Offset};
 
 use crate::endpoint::{Endpoint, State};
@@ -79,6 +80,10 @@ impl Endpoint {
         let nsegs = heard.nsegs;
         let change = self.cc.on_acked(&Acked {
             now: cx.now,
+            ticks: self.clock.tick(cx.now),
+            rtt: self.snd.rtt_sample.take(),
+            srtt: self.smoothed(),
+            snd_nxt: self.snd.nxt,
             una: ack,
             bytes,
             packets: delivered.packets as u32,
@@ -125,7 +130,7 @@ impl Endpoint {
         {
             return;
         }
-        let congested = Congested { th_ack: ack, ..self.congested(Sign::Ecn) };
+        let congested = Congested { th_ack: ack, ..self.congested(cx.now, Sign::Ecn) };
         let change = self.cc.on_congested(&congested);
         if change == Change::RecoveryBegan {
             self.ecn.on_reduced();
@@ -162,14 +167,38 @@ impl Endpoint {
         }
     }
 
-    pub(crate) fn congested(&self, signal: Sign) -> Congested {
+    pub(crate) fn congested(&self, now: Instant, signal: Sign) -> Congested {
         Congested {
             signal,
+            ticks: self.clock.tick(now),
             th_ack: self.snd.una,
             snd_max: self.snd.max,
-            pipe: self.snd.max - self.snd.una,
+            pipe: self.pipe(),
             snd_wnd: self.snd.wnd,
         }
+    }
+
+    /// Bytes under way, as the stack counts them (tcp_compute_pipe of FreeBSD, RFC 6675).
+    fn pipe(&self) -> u64 {
+        match &self.snd.repair {
+            Repair::Holes(_) => self.holes_pipe(self.snd.una, true),
+            Repair::Timed(_) => self.snd.map.sums().pipe(),
+            Repair::Duplicates => self.snd.max - self.snd.una,
+        }
+    }
+
+    /// The smoothed round trip, as the controller is told of it.
+    pub(crate) fn smoothed(&self) -> Smoothed {
+        let samples = self.snd.rtt_samples;
+        if let RttEstimator::FreeBsd(rtt) = &self.rtt {
+            let micros = u32::try_from(rtt.srtt_micros()).unwrap_or(u32::MAX);
+            return Smoothed { ticks: rtt.srtt_ticks(), micros, samples };
+        }
+        let srtt = self.rtt.srtt().unwrap_or(Duration::ZERO);
+        let hz = u64::from(self.cfg.profile.hz);
+        let ticks = scaled(srtt.as_nanos(), hz, Duration::from_secs(1).as_nanos());
+        let narrow = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
+        Smoothed { ticks: narrow(ticks), micros: narrow(srtt.as_micros()), samples }
     }
 
     /// RFC 9293 3.10.7.4: a window counts if its segment is not older than the last that did. Of
@@ -255,6 +284,8 @@ impl Endpoint {
             snd_una: ack,
             snd_nxt: self.snd.nxt,
         });
+        self.snd.rtt_sample = Some(rtt);
+        self.snd.rtt_samples = self.snd.rtt_samples.saturating_add(1);
         self.rcv.window.on_rtt(rtt);
         // Linux takes the least from the newest segment acknowledged (ca_rtt).
         let newest = match (&self.rtt, delivered.newest_sent()) {
@@ -312,7 +343,7 @@ impl Endpoint {
             self.snd.timeout_stamp = Some(self.clock.timestamp(cx.now));
         }
         let signal = Sign::Timeout { shift: self.snd.shift.max(1) };
-        let change = self.cc.on_congested(&self.congested(signal));
+        let change = self.cc.on_congested(&self.congested(cx.now, signal));
         self.note(cx, change, Cause::Timeout);
         self.snd.ecn_episode = None;
         match self.snd.repair {
@@ -337,7 +368,7 @@ impl Endpoint {
         if self.snd.shift != 1 || !older {
             return;
         }
-        let change = self.cc.on_congested(&self.congested(Sign::SpuriousTimeout));
+        let change = self.cc.on_congested(&self.congested(cx.now, Sign::SpuriousTimeout));
         self.totals.spurious += 1;
         self.snd.nxt = self.snd.max;
         self.note(cx, change, Cause::Undone);

@@ -1,6 +1,7 @@
 //! One side of a connection: its state and the doors through which the world reaches it.
 
-use cc::{AnyController, Change, Controller, Growth, LinuxReno, NewReno};
+use cc::cubic::Variant;
+use cc::{AnyController, Change, Controller, FreeBsdCubic, Growth, LinuxReno, NewReno, RfcCubic};
 use machine::{Cx, Signal};
 use packet::{Dir, IpVersion, Segment, SynLayout};
 use record::{Cause, Event, Purpose, Recorder, SenderState, Waiting};
@@ -134,6 +135,10 @@ impl Endpoint {
         let cc = match cfg.algorithm {
             cc::Algorithm::NewReno => NewReno::new(profile.newreno).into(),
             cc::Algorithm::Reno => LinuxReno::new().into(),
+            cc::Algorithm::Cubic(Variant::FreeBsd(params)) => {
+                FreeBsdCubic::new(params, profile.newreno, profile.hz).into()
+            }
+            cc::Algorithm::Cubic(Variant::Rfc) => RfcCubic::new().into(),
         };
         let state = match cfg.side {
             Side::Client => State::Closed,

@@ -64,6 +64,8 @@ enum Slot {
     Rfc1323,
     /// 0 off, 1 active, 2 passive, in both systems.
     Ecn,
+    /// Ticks per second.
+    Hz,
 }
 
 /// An adjustable value of a profile.
@@ -130,7 +132,9 @@ const fn linux(name: &'static str, slot: Slot, help: &'static str) -> Knob {
     Knob { name, help, family: Family::Linux, slot }
 }
 
-const HZ: Slot = Slot::Count { at: |p| Some(&mut p.hz), least: 10, most: 1_000_000 };
+/// A tick is a whole number of microseconds in both kernels (`tick`, `TICK_NSEC`), and not so long
+/// that the least timeouts have none.
+const HZ_RANGE: core::ops::RangeInclusive<u64> = 10..=1_000_000;
 const TIMESTAMPS: Slot = Slot::Switch { at: |p| Some(&mut p.timestamps) };
 const SACK: Slot = Slot::Switch { at: |p| Some(&mut p.sack) };
 const SCALING: Slot = Slot::Switch { at: |p| Some(&mut p.window_scaling) };
@@ -238,7 +242,7 @@ pub const KNOBS: &[Knob] = &[
     freebsd("net.inet.tcp.keepidle", KEEP_IDLE, "keepalive: silence before the first probe"),
     freebsd("net.inet.tcp.keepintvl", KEEP_INTERVAL, "keepalive: from one probe to the next"),
     freebsd("net.inet.tcp.keepcnt", KEEP_COUNT, "keepalive: probes before a peer is given up"),
-    freebsd("kern.hz", HZ, "ticks of the kernel clock per second"),
+    freebsd("kern.hz", Slot::Hz, "ticks of the kernel clock per second"),
     linux("net.ipv4.tcp_rmem", SIZES_RMEM, "receive buffer: least, first, largest"),
     linux("net.ipv4.tcp_wmem", SIZES_WMEM, "send buffer: least, first, largest"),
     linux(
@@ -278,7 +282,7 @@ pub const KNOBS: &[Knob] = &[
         KEEP_COUNT,
         "keepalive: probes before a peer is given up",
     ),
-    linux("CONFIG_HZ", HZ, "ticks of the kernel clock per second"),
+    linux("CONFIG_HZ", Slot::Hz, "ticks of the kernel clock per second"),
 ];
 
 const SIZES_RMEM: Slot = Slot::Sizes { at: field!(receive_buffer, Linux, rmem) };
@@ -288,7 +292,7 @@ impl Knob {
     /// What the knob is measured in.
     pub fn kind(&self) -> Kind {
         match self.slot {
-            Slot::Count { .. } | Slot::Rfc1323 | Slot::Ecn => Kind::Count,
+            Slot::Count { .. } | Slot::Rfc1323 | Slot::Ecn | Slot::Hz => Kind::Count,
             Slot::Switch { .. } => Kind::Switch,
             Slot::Size { .. } => Kind::Size,
             Slot::Time { .. } => Kind::Time,
@@ -341,6 +345,15 @@ impl Knob {
                 Ok(())
             }
             (Slot::Ecn, Value::Count(_)) => Err(out_of_range(0, 2)),
+            (Slot::Hz, Value::Count(hz)) if HZ_RANGE.contains(&hz) => {
+                profile.hz = hz as u32;
+                Ok(())
+            }
+            (Slot::Hz, Value::Count(_)) => {
+                let (least, most) = (HZ_RANGE.start(), HZ_RANGE.end());
+                let why = "a tick lasts a microsecond at least, a tenth of a second at most";
+                Err(KnobError::Range { allowed: format!("{least} to {most}: {why}") })
+            }
             (Slot::Rfc1323, Value::Count(_)) => Err(out_of_range(0, 3)),
             _ => Err(KnobError::Kind { expected: self.kind() }),
         }
@@ -404,5 +417,13 @@ mod tests {
         let range = knob.set(&mut profile, Value::Count(0));
         assert_eq!(range, Err(KnobError::Range { allowed: "1 to 65535".into() }));
         assert!(find(&profile, "net.ipv4.tcp_rmem").is_none());
+        let hz = find(&profile, "kern.hz").unwrap();
+        for (ticks, taken) in [(9, false), (10, true), (1_000_000, true), (1_000_001, false)] {
+            assert_eq!(hz.set(&mut profile, Value::Count(ticks)).is_ok(), taken, "{ticks}");
+        }
+        let Err(KnobError::Range { allowed }) = hz.set(&mut profile, Value::Count(1)) else {
+            panic!("a tick of a second was taken");
+        };
+        assert!(allowed.contains("a tick lasts a microsecond at least"), "{allowed}");
     }
 }

@@ -88,10 +88,14 @@ impl Endpoint {
             Ok(plan) => {
                 self.snd.due = plan.more;
                 self.build(cx, &plan, slot);
+                if !plan.more {
+                    self.validate_bytes(None);
+                }
                 Ok(())
             }
             Err(why) => {
                 self.snd.due = false;
+                self.validate_bytes(Some(why));
                 if why != self.snd.waiting {
                     cx.emit(|| Event::Waiting(why));
                 }
@@ -116,7 +120,7 @@ impl Endpoint {
             let rto = self.rtt.rto();
             let (idle, long) = self.idle_for(cx.now, rto);
             if long {
-                let change = self.cc.on_idle(&Idle { idle, rto });
+                let change = self.cc.on_idle(&Idle { ticks: self.clock.tick(cx.now), idle, rto });
                 self.note(cx, change, Cause::Idle);
             }
         }

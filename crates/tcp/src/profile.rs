@@ -8,6 +8,7 @@ mod freebsd;
 mod linux;
 mod rfc;
 
+use cc::registry::{self, Algorithm, NoController};
 use packet::SynLayout;
 use recovery::holes::HolesParams;
 use recovery::rack_freebsd::ThreshParams;
@@ -26,6 +27,8 @@ pub struct Profile {
     pub default_cc: &'static str,
     /// FreeBSD's NewReno in this version, its sysctls applied.
     pub newreno: cc::newreno::Params,
+    /// The system's own CUBIC; `None` where it is not modelled.
+    pub cubic: Option<cc::cubic::Variant>,
     /// Shrink the window of a connection that was idle (`tcp_slow_start_after_idle`; FreeBSD
     /// always does).
     pub after_idle: bool,
@@ -315,6 +318,14 @@ impl Profile {
             _ => None,
         }
     }
+
+    /// The congestion control of that name on this system.
+    ///
+    /// # Errors
+    /// [`NoController`] says whether the name is real at all.
+    pub fn algorithm(&self, name: &str) -> Result<Algorithm, NoController> {
+        registry::find(name, self.cubic)
+    }
 }
 
 #[cfg(test)]
@@ -327,5 +338,24 @@ mod tests {
             assert_eq!(Profile::named(name).map(|p| p.name), Some(name));
         }
         assert_eq!(Profile::named("windows-11"), None);
+    }
+
+    #[test]
+    fn cubic_is_the_default_of_freebsd_from_14_on_and_each_has_its_own() {
+        use cc::cubic::{Params, Variant};
+
+        let own = |name: &str| {
+            let profile = Profile::named(name).unwrap();
+            (profile.default_cc, profile.cubic)
+        };
+        let freebsd = |params| Some(Variant::FreeBsd(params));
+        assert_eq!(own("freebsd-13.2"), ("newreno", freebsd(Params::FREEBSD_13_0)));
+        for name in ["freebsd-14.3", "freebsd-rack-14.3"] {
+            assert_eq!(own(name), ("cubic", freebsd(Params::FREEBSD_STABLE_14)));
+        }
+        for name in ["freebsd-main", "freebsd-rack-main"] {
+            assert_eq!(own(name), ("cubic", freebsd(Params::FREEBSD_D46546)));
+        }
+        assert_eq!(own("rfc").1, Some(Variant::Rfc));
     }
 }

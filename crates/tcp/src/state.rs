@@ -3,7 +3,7 @@
 
 use record::{Cause, Waiting};
 use recovery::sendmap::SendMap;
-use units::{Instant, Offset, SeqNum};
+use units::{Duration, Instant, Offset, SeqNum};
 
 use crate::ack_policy::AckPolicy;
 use crate::endpoint::Config;
@@ -65,6 +65,9 @@ pub(crate) struct Send {
     pub(crate) unanswered: u32,
     /// Byte being timed and when it left, where timestamps are off.
     pub(crate) timed: Option<(Offset, Instant)>,
+    /// The round trip that the acknowledgment at hand has brought, and how many there were.
+    pub(crate) rtt_sample: Option<Duration>,
+    pub(crate) rtt_samples: u32,
     /// Timestamp clock at the first timeout: an older echo proves it spurious.
     pub(crate) timeout_stamp: Option<u32>,
     /// When anything but a bare ACK last left, and last arrived.
@@ -135,6 +138,8 @@ impl Send {
             probes: 0,
             unanswered: 0,
             timed: None,
+            rtt_sample: None,
+            rtt_samples: 0,
             timeout_stamp: None,
             last_sent: Instant::ZERO,
             last_heard: Instant::ZERO,

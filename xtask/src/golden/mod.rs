@@ -3,6 +3,9 @@
 //! A file's kind is the part of its name that [`KINDS`] lists; its rows must give our crates the
 //! same states in every column. `golden/freebsd/README.md` tells where the rows come from.
 
+mod controller;
+mod cubic;
+mod cubic_funcs;
 mod lro;
 mod newreno;
 mod recovery;
@@ -22,8 +25,10 @@ use rows::{Garbled, Rows, Tally};
 type Replay = fn(&mut Rows, &mut Tally) -> Result<(), Garbled>;
 
 /// Kinds of files and their replays. A name is searched for the first that it contains.
-const KINDS: [(&str, Replay); 4] = [
+const KINDS: [(&str, Replay); 6] = [
     ("newreno", newreno::replay),
+    ("cubic_funcs", cubic_funcs::replay),
+    ("cubic", cubic::replay),
     ("srtt_rto", srtt_rto::replay),
     ("lro", lro::replay),
     ("recovery", recovery::replay),

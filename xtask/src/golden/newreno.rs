@@ -1,281 +1,44 @@
-//! Rows of FreeBSD's NewReno with its wrappers and its round-trip timer: [`cc::NewReno`],
-//! [`recovery::RttFreeBsd`].
-//!
-//! `snd_nxt` and `snd_max` belong to the driver that made the rows, which sends between two of
-//! them; they are inputs. `snd_nxt` must be where the events put it: at `snd_una` by a timeout,
-//! at `snd_max` while nothing is sent again.
+//! Rows of FreeBSD's NewReno: [`cc::NewReno`].
 
-use cc::contract::{
-    Acked, Change, Congested, Controller, Established, Idle, Recovered, RttSample, Signal,
-};
-use cc::newreno::{HyStartMode, NewReno, Params};
-use recovery::RttFreeBsd;
-use units::{Bytes, Duration, Instant, Offset};
+use cc::NewReno;
+use cc::hystart::{HyStart, HyStartMode};
+use cc::newreno::Params;
 
-use super::rows::{Column, Garbled, Row, Rows, Tally};
+use super::controller::{self, Subject};
+use super::rows::{Garbled, Rows, Tally};
 
-/// `ssthresh` while no connection before it left one.
-const SSTHRESH_UNSET: u64 = 65_535 << 14;
+impl Subject for NewReno {
+    fn of_version(version: &str, _hz: u32, hystart: HyStartMode) -> Option<Self> {
+        let params = match version {
+            "13.0" => Params::FREEBSD_13_0,
+            "14.3" => Params::FREEBSD_14_3,
+            "main202410" => Params::FREEBSD_MAIN_2024_10,
+            "main2025" => Params::FREEBSD_MAIN_2025,
+            _ => return None,
+        };
+        Some(Self::new(controller::allowed(params, hystart)))
+    }
 
-/// Columns that say what happened.
-struct Inputs {
-    version: Column,
-    scenario: Column,
-    event: Column,
-    acked_bytes: Column,
-    nsegs: Column,
-    rtt_ticks: Column,
-    pipe: Column,
-    snd_wnd: Column,
-    arg: [Column; 3],
+    fn windows(&self) -> [u32; 3] {
+        [self.snd_cwnd(), self.snd_ssthresh(), self.bytes_acked()]
+    }
+
+    fn flags(&self) -> [bool; 3] {
+        [self.in_fastrecovery(), self.in_congrecovery(), self.sent_a_wnd()]
+    }
+
+    fn hystart(&self) -> &HyStart {
+        self.hystart()
+    }
 }
 
-/// Columns that say what came of it.
-struct States {
-    rxtshift: Column,
-    snd_una: Column,
-    snd_nxt: Column,
-    snd_max: Column,
-    snd_recover: Column,
-    flags: [Column; 3],
-    cwnd: Column,
-    ssthresh: Column,
-    bytes_acked: Column,
-    timer: [Column; 3],
-    hystart: [Column; 8],
-}
-
-/// A connection being replayed.
-struct Connection {
-    cc: NewReno,
-    rtt: RttFreeBsd,
-    rxtshift: u32,
-    snd_una: u64,
-    /// Is old data being sent again (`snd_nxt != snd_max` before the event)?
-    resending: bool,
-    /// Where the version's counter of samples stops.
-    most_samples: u32,
-}
-
-/// Replays all connections; each begins with an INIT row.
+/// Replays all connections.
 pub(super) fn replay(rows: &mut Rows, tally: &mut Tally) -> Result<(), Garbled> {
-    let inputs = inputs(rows)?;
-    let states = states(rows)?;
-    let mut running: Option<Connection> = None;
-    while let Some(row) = rows.next()? {
-        tally.row();
-        if row.text(inputs.event) == "INIT" {
-            running = Some(begin(&row, &inputs, &states)?);
-        } else {
-            let connection = running
-                .as_mut()
-                .ok_or_else(|| row.garbled(inputs.event, "a connection begins with INIT"))?;
-            step(connection, &row, &inputs, &states, tally)?;
-        }
-        if let Some(connection) = &running {
-            compare(connection, &row, &states, tally);
-        }
-    }
-    Ok(())
-}
-
-fn begin(row: &Row<'_>, inputs: &Inputs, states: &States) -> Result<Connection, Garbled> {
-    let scenario = row.text(inputs.scenario);
-    let [maxseg, timestamps, hz] = inputs.arg;
-    let maxseg: u32 = row.number(maxseg)?;
-    let option_bytes = row.number::<u32>(timestamps)?.saturating_mul(12);
-    let mss = maxseg
-        .checked_sub(option_bytes)
-        .filter(|&mss| mss > 0)
-        .ok_or_else(|| row.garbled(inputs.arg[0], "no room for payload"))?;
-    let hz = row.number::<u32>(hz)?;
-    let remembered: u64 = row.number(states.ssthresh)?;
-    let snd_una = u64::from(row.number::<u32>(states.snd_una)?);
-    let mut cc = NewReno::new(params(row, inputs)?);
-    let _: Change = cc.on_established(&Established {
-        una: Offset(snd_una),
-        mss,
-        maxseg,
-        snd_scale: match scenario {
-            name if name.contains("jumbo_nots") => 8,
-            name if name.contains("smallwnd") => 0,
-            _ => 7,
-        },
-        syn_retransmitted: false,
-        ssthresh: (remembered != SSTHRESH_UNSET).then_some(Bytes(remembered)),
-    });
-    let most_samples = if row.text(inputs.version) == "13.0" { u32::MAX } else { 255 };
-    Ok(Connection {
-        cc,
-        rtt: RttFreeBsd::new(hz),
-        rxtshift: 0,
-        snd_una,
-        resending: false,
-        most_samples,
-    })
-}
-
-/// The version of a row, with the HyStart++ flags of its scenario.
-fn params(row: &Row<'_>, inputs: &Inputs) -> Result<Params, Garbled> {
-    let params = match row.text(inputs.version) {
-        "13.0" => Params::FREEBSD_13_0,
-        "14.3" => Params::FREEBSD_14_3,
-        "main202410" => Params::FREEBSD_MAIN_2024_10,
-        "main2025" => Params::FREEBSD_MAIN_2025,
-        other => return Err(row.garbled(inputs.version, &format!("{other:?} is not known"))),
-    };
-    let mode = match row.text(inputs.scenario) {
-        name if name.contains("hyst1") => HyStartMode::Plain,
-        name if name.contains("hyst2") => HyStartMode::ShrinkWindow,
-        name if name.contains("hyst3") => HyStartMode::ShrinkWindowMean,
-        _ => HyStartMode::NotAllowed,
-    };
-    Ok(Params { hystart: params.hystart.map(|_| mode), ..params })
-}
-
-fn step(
-    connection: &mut Connection,
-    row: &Row<'_>,
-    inputs: &Inputs,
-    states: &States,
-    tally: &mut Tally,
-) -> Result<(), Garbled> {
-    let [arg1, arg2, arg3] = inputs.arg;
-    let pipe = row.number(inputs.pipe)?;
-    let snd_wnd = row.number(inputs.snd_wnd)?;
-    let place = |column| row.number::<u32>(column).map(|place| Offset(place.into()));
-    let snd_max = place(states.snd_max)?;
-    let congested = |signal, th_ack| Congested { signal, th_ack, snd_max, pipe, snd_wnd };
-    let snd_una = Offset(connection.snd_una);
-    // What changed is in the columns; why, in the events.
-    let _: Change = match row.text(inputs.event) {
-        "ACK" => {
-            let rtt_ticks = row.number(inputs.rtt_ticks)?;
-            if rtt_ticks > 0 {
-                connection.rtt.on_ticks(rtt_ticks, connection.rxtshift);
-                connection.rxtshift = 0;
-            }
-            let bytes = u64::from(row.number::<u32>(inputs.acked_bytes)?);
-            connection.snd_una += bytes;
-            row.compare(tally, arg2, connection.snd_una);
-            connection.resending = row.number::<u8>(arg1)? == 0;
-            connection.cc.on_acked(&Acked {
-                now: Instant::ZERO,
-                una: Offset(connection.snd_una),
-                bytes,
-                packets: 0,
-                nsegs: row.number(inputs.nsegs)?,
-                resending: connection.resending,
-                snd_wnd,
-                window_limited: true,
-                max_packets_out: 0,
-            })
-        }
-        "NDUPACK" => connection.cc.on_congested(&congested(Signal::Loss, snd_una)),
-        "ECN" => connection.cc.on_congested(&congested(Signal::Ecn, place(arg1)?)),
-        "RTO" => {
-            connection.rxtshift += 1;
-            connection.resending = true;
-            row.compare(tally, states.snd_nxt, snd_una);
-            let signal = Signal::Timeout { shift: connection.rxtshift };
-            connection.cc.on_congested(&congested(signal, snd_una))
-        }
-        "RTO_ERR" => {
-            connection.rxtshift = 0;
-            connection.resending = false;
-            connection.cc.on_congested(&congested(Signal::SpuriousTimeout, snd_una))
-        }
-        "POST" => connection.cc.on_recovered(&Recovered { th_ack: place(arg1)?, pipe }),
-        "IDLE" => connection.cc.on_idle(&Idle { idle: Duration::MAX, rto: connection.rtt.rto() }),
-        "NEWROUND" => connection.cc.on_round(row.number(arg1)?),
-        "RTTSAMPLE" => connection.cc.on_rtt_sample(&RttSample {
-            rtt: Duration::from_micros(row.number::<u32>(arg1)?.into()),
-            transmissions: row.number(arg2)?,
-            flight: row.number(arg3)?,
-        }),
-        other => return Err(row.garbled(inputs.event, &format!("{other:?} is not known"))),
-    };
-    Ok(())
-}
-
-fn compare(connection: &Connection, row: &Row<'_>, states: &States, tally: &mut Tally) {
-    let Connection { cc, rtt, rxtshift, snd_una, .. } = connection;
-    row.compare(tally, states.rxtshift, rxtshift);
-    row.compare(tally, states.snd_una, snd_una);
-    if !connection.resending {
-        row.compare(tally, states.snd_nxt, row.text(states.snd_max));
-    }
-    row.compare(tally, states.snd_recover, cc.recovery_point());
-    let flags = [cc.in_fastrecovery(), cc.in_congrecovery(), cc.sent_a_wnd()];
-    for (column, flag) in states.flags.into_iter().zip(flags) {
-        row.compare(tally, column, u8::from(flag));
-    }
-    row.compare(tally, states.cwnd, cc.snd_cwnd());
-    row.compare(tally, states.ssthresh, cc.snd_ssthresh());
-    row.compare(tally, states.bytes_acked, cc.bytes_acked());
-    let samples = rtt.t_rttupdated().min(connection.most_samples);
-    let timer = [rtt.t_srtt(), i64::from(samples), rtt.t_rxtcur()];
-    for (column, value) in states.timer.into_iter().zip(timer) {
-        row.compare(tally, column, value);
-    }
-    let hystart = cc.hystart();
-    // 2 is ENABLED, 4 is IN_CSS; infinity is written as -1.
-    let signed = |rtt_us: u32| rtt_us as i32;
-    let values = [
-        2 * i32::from(hystart.enabled) + 4 * i32::from(hystart.in_css),
-        signed(hystart.css_baseline_minrtt),
-        signed(hystart.css_current_round_minrtt),
-        signed(hystart.css_lastround_minrtt),
-        signed(hystart.css_rttsample_count),
-        signed(hystart.css_entered_at_round),
-        signed(hystart.css_fas_at_css_entry),
-        signed(hystart.css_lowrtt_fas),
-    ];
-    for (column, value) in states.hystart.into_iter().zip(values) {
-        row.compare(tally, column, value);
-    }
-}
-
-fn inputs(rows: &Rows) -> Result<Inputs, Garbled> {
-    let [version, scenario, event, acked_bytes, nsegs, rtt_ticks, pipe, snd_wnd] =
-        rows.columns([
-            "version",
-            "scenario",
-            "event",
-            "acked_bytes",
-            "nsegs",
-            "rtt_ticks",
-            "pipe",
-            "snd_wnd",
-        ])?;
-    let arg = rows.columns(["arg1", "arg2", "arg3"])?;
-    Ok(Inputs { version, scenario, event, acked_bytes, nsegs, rtt_ticks, pipe, snd_wnd, arg })
-}
-
-fn states(rows: &Rows) -> Result<States, Garbled> {
-    let [rxtshift, snd_una, snd_nxt, snd_max, snd_recover] =
-        rows.columns(["rxtshift", "snd_una", "snd_nxt", "snd_max", "snd_recover"])?;
-    let [cwnd, ssthresh, bytes_acked] = rows.columns(["cwnd", "ssthresh", "t_bytes_acked"])?;
-    Ok(States {
-        rxtshift,
-        snd_una,
-        snd_nxt,
-        snd_max,
-        snd_recover,
-        flags: rows.columns(["in_fastrec", "in_congrec", "abc_sent_a_wnd"])?,
-        cwnd,
-        ssthresh,
-        bytes_acked,
-        timer: rows.columns(["t_srtt_fp", "rttupdated", "rxtcur_ticks"])?,
-        hystart: rows.columns([
-            "hystart_flags",
-            "css_baseline_minrtt",
-            "css_current_minrtt",
-            "css_last_minrtt",
-            "css_samples",
-            "css_entered_round",
-            "css_fas_at_entry",
-            "css_lowrtt_fas",
-        ])?,
+    let [flags] = rows.columns(["hystart_flags"])?;
+    controller::replay::<NewReno>(rows, tally, |cc, row, tally| {
+        // 2 is ENABLED, 4 is IN_CSS.
+        let hystart = cc.hystart();
+        let bits = 2 * u8::from(hystart.enabled) + 4 * u8::from(hystart.in_css);
+        row.compare(tally, flags, bits);
     })
 }

@@ -1,6 +1,6 @@
 //! What tells one FreeBSD version from another, and the sysctls that steer NewReno.
 
-use super::HyStartMode;
+use crate::hystart::HyStartMode;
 
 /// Behaviour of NewReno as data. Start from a version and change fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -68,10 +68,7 @@ impl<W: Write> Siftr<W> {
             } else {
                 host.profile.name
             },
-            cc: match host.cc {
-                cc::Algorithm::NewReno => "newreno",
-                cc::Algorithm::Reno => "reno",
-            },
+            cc: host.cc.name(),
             // Without a card that hashes, any number that is not 0 will do.
             flow_id: side.flow.0 + 1,
             seen: [0; 2],

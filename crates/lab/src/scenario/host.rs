@@ -14,7 +14,7 @@ use super::kinds::{OneOf, Size, Span, Switch, Whole, wrong_kind};
 use super::knobs::{self, Knobs};
 use super::nearest::did_you_mean;
 use super::offload::{self, Merging};
-use super::source::Fault;
+use super::source::{Fault, Place};
 use super::tree::{Node, Value};
 
 static PROFILE: Key<OneOf> =
@@ -129,7 +129,13 @@ pub(super) fn read(name: &str, node: &Node, reader: &mut Reader) -> Option<Host>
     let mut profile = named.and_then(|named| Profile::named(named.value));
     let cc = match &profile {
         Some(profile) if !fields.has(&CC) => default_cc(profile, &fields, reader),
-        _ => fields.get(&CC, reader).map(|cc| cc.value),
+        Some(profile) => {
+            fields.get(&CC, reader).and_then(|cc| on_system(profile, cc.value, cc.place, reader))
+        }
+        None => {
+            let _ = fields.get(&CC, reader);
+            None
+        }
     };
     let mtu = fields.get(&MTU, reader);
     if let (Some(mtu), Some(profile)) = (mtu, &mut profile) {
@@ -162,17 +168,38 @@ pub(super) fn read(name: &str, node: &Node, reader: &mut Reader) -> Option<Host>
 
 /// The controller a system uses by itself.
 fn default_cc(profile: &Profile, fields: &Fields<'_>, reader: &mut Reader) -> Option<Algorithm> {
-    let found = registry::find(profile.default_cc).ok();
+    let found = profile.algorithm(profile.default_cc).ok();
     if found.is_none() {
         let message = format!(
             "{} uses `{}` by itself, which is not modelled yet",
             profile.name, profile.default_cc
         );
         let place = fields.node(&PROFILE).map_or(fields.place, |node| node.place);
-        let advice = format!("name one that is: cc = {}", quoted(&registry::NAMES));
+        let advice = format!("name one that is: cc = {}", quoted(&modelled(profile)));
         reader.report(Fault::new(place, message).hint(advice));
     }
     found
+}
+
+/// The controller of that name on a system, whose own it may be.
+fn on_system(
+    profile: &Profile,
+    name: &'static str,
+    place: Place,
+    reader: &mut Reader,
+) -> Option<Algorithm> {
+    let found = profile.algorithm(name).ok();
+    if found.is_none() {
+        let message = format!("`{name}` of {} is not modelled yet", profile.name);
+        let expected = quoted(&modelled(profile));
+        reader.report(Fault::new(place, message).expected(expected));
+    }
+    found
+}
+
+/// Names of controllers that a system can have.
+fn modelled(profile: &Profile) -> Vec<&'static str> {
+    registry::NAMES.into_iter().filter(|name| profile.algorithm(name).is_ok()).collect()
 }
 
 /// A congestion controller by its name.
@@ -189,19 +216,19 @@ impl Shape for Controller {
 }
 
 impl Kind for Controller {
-    type Value = Algorithm;
+    type Value = &'static str;
 
-    fn read(&self, key: &str, node: &Node, reader: &mut Reader) -> Option<Algorithm> {
+    fn read(&self, key: &str, node: &Node, reader: &mut Reader) -> Option<&'static str> {
         let expected = quoted(&registry::NAMES);
         let Value::Text(name) = &node.value else {
             return wrong_kind(key, node, &expected, reader);
         };
-        let message = match registry::find(name) {
-            Ok(algorithm) => return Some(algorithm),
+        if let Some(known) = registry::NAMES.into_iter().find(|known| known == name) {
+            return Some(known);
+        }
+        let message = match registry::find(name, None) {
             Err(NoController::NotModelled) => format!("`{name}` is not modelled yet"),
-            Err(NoController::Unknown) => {
-                format!("{} is no congestion control", node.describe())
-            }
+            _ => format!("{} is no congestion control", node.describe()),
         };
         let guess = did_you_mean(name, registry::NAMES);
         reader.report(Fault::new(node.place, message).expected(expected).hint(guess));

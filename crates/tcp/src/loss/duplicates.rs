@@ -73,7 +73,7 @@ impl Endpoint {
 
     fn enter_recovery<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
         self.totals.fast_recoveries += 1;
-        let change = self.cc.on_congested(&self.congested(Sign::Loss));
+        let change = self.cc.on_congested(&self.congested(cx.now, Sign::Loss));
         self.snd.again = Some(Cause::FastRetransmit);
         self.snd.timed = None;
         let ssthresh = self.cc.control().ssthresh.map_or(0, Bytes::get);

@@ -103,7 +103,7 @@ impl Endpoint {
         self.cc.set_window(ssthresh);
         self.cc.leave_recovery();
         self.totals.fast_recoveries += 1;
-        let change = self.cc.on_congested(&self.congested(Sign::Loss));
+        let change = self.cc.on_congested(&self.congested(cx.now, Sign::Loss));
         let window = self.mss() + holes_of!(self).holes.sack_bytes_rexmit();
         self.cc.set_window(Bytes(window));
         self.note(cx, change, Cause::LostRetransmission);
@@ -132,7 +132,7 @@ impl Endpoint {
         let flight = (self.snd.nxt - self.snd.una).max(1);
         self.totals.fast_recoveries += 1;
         self.snd.dup_acks = DUP_THRESHOLD;
-        let change = self.cc.on_congested(&self.congested(Sign::Loss));
+        let change = self.cc.on_congested(&self.congested(cx.now, Sign::Loss));
         // The kernel stops the timer and starts it again with the first hole.
         self.arm_retransmit(cx.now);
         self.snd.timed = None;
@@ -174,9 +174,9 @@ impl Endpoint {
 
     /// Bytes under way. In 13.0, without `rfc6675_pipe`, PRR counts what lies beyond the highest
     /// report and what was resent, the end of a recovery all that is not acknowledged.
-    fn holes_pipe(&mut self, th_ack: Offset, for_prr: bool) -> u64 {
+    pub(crate) fn holes_pipe(&self, th_ack: Offset, for_prr: bool) -> u64 {
         let (una, nxt, max) = (self.snd.una, self.snd.nxt, self.snd.max);
-        let loss = holes_of!(self);
+        let Repair::Holes(loss) = &self.snd.repair else { return max.since(th_ack).get() };
         match loss.rule.params.pipe {
             PipeRule::Outstanding if for_prr => {
                 nxt.since(loss.holes.snd_fack()).get() + loss.holes.sack_bytes_rexmit()

@@ -217,7 +217,7 @@ impl Endpoint {
         }
         if verdict == Verdict::RepairedLoss && !self.cc.in_recovery() {
             // RFC 8985 section 7.4.2: the window is lowered as for any loss, at once.
-            let change = self.cc.on_congested(&self.congested(Sign::Loss));
+            let change = self.cc.on_congested(&self.congested(cx.now, Sign::Loss));
             self.note(cx, change, Cause::LossProbe);
             let pipe = self.snd.map.sums().pipe();
             let change = self.cc.on_recovered(&Recovered { th_ack: heard.th_ack, pipe });
@@ -276,7 +276,7 @@ impl Endpoint {
             loss.budget = Budget::None;
             self.snd.map.unmark_lost();
             self.totals.spurious += 1;
-            let change = self.cc.on_congested(&self.congested(Sign::SpuriousRecovery));
+            let change = self.cc.on_congested(&self.congested(cx.now, Sign::SpuriousRecovery));
             self.note(cx, change, Cause::Undone);
         } else if heard.th_ack >= point {
             let left = loss.budget.left(u64::from(self.link.mss));
@@ -349,7 +349,7 @@ impl Endpoint {
         loss.budget = loss.judge.budget(&flight, control.window.get(), mss);
         self.totals.fast_recoveries += 1;
         self.snd.timed = None;
-        let change = self.cc.on_congested(&self.congested(Sign::Loss));
+        let change = self.cc.on_congested(&self.congested(cx.now, Sign::Loss));
         self.note(cx, change, Cause::FastRetransmit);
     }
 
@@ -388,6 +388,10 @@ impl Endpoint {
     ) {
         let change = self.cc.on_acked(&Acked {
             now: cx.now,
+            ticks: self.clock.tick(cx.now),
+            rtt: self.snd.rtt_sample.take(),
+            srtt: self.smoothed(),
+            snd_nxt: self.snd.nxt,
             una: heard.th_ack,
             bytes: heard.th_ack - self.snd.una,
             packets: account.packets.min(u64::from(u32::MAX)) as u32,

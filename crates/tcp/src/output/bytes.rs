@@ -6,6 +6,7 @@ use record::{Event, Recorder, SentKind, Waiting};
 
 use super::Plan;
 use crate::endpoint::Endpoint;
+use crate::profile::BurstRule;
 
 impl Endpoint {
     /// One pass: the length the windows give, whole segments unless the send buffer is emptied,
@@ -89,6 +90,18 @@ impl Endpoint {
         }
         let kind = if resending { SentKind::Again(self.snd.resend_cause) } else { SentKind::New };
         Ok(Plan { at: self.snd.nxt, len, fin, push: off + len == avail, kind, more })
+    }
+
+    /// At the end of a call: was the window the limit? FreeBSD's own controllers do not ask.
+    pub(super) fn validate_bytes(&mut self, why: Option<Waiting>) {
+        if matches!(self.cfg.profile.burst, BurstRule::Linux { .. }) {
+            return;
+        }
+        let limited = match why {
+            None => self.snd.nxt.since(self.snd.una).get() + self.mss() > self.cwnd(),
+            Some(why) => why == Waiting::CongestionWindow,
+        };
+        self.validate_window(limited);
     }
 
     /// Which of the limits holds the next byte back.

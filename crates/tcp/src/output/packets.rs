@@ -125,7 +125,7 @@ impl Endpoint {
 
     /// tcp_cwnd_validate, at the end of a call that sent or met the window: was the window or
     /// the data the limit of the flight in progress?
-    fn validate_window(&mut self, limited: bool) {
+    pub(super) fn validate_window(&mut self, limited: bool) {
         let snd = &mut self.snd;
         if snd.nxt == snd.asked_at && !limited {
             return;

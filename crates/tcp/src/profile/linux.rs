@@ -17,6 +17,7 @@ pub(super) fn v6_18() -> Profile {
         name: "linux-6.18",
         family: Family::Linux,
         default_cc: "cubic",
+        cubic: None,
         newreno: Params::FREEBSD_13_0,
         after_idle: true,
         idle: IdleRule::Sent,

@@ -1,5 +1,6 @@
 //! The textbook: what the RFCs recommend, and nothing that one system does for itself.
 
+use cc::cubic::Variant;
 use cc::newreno::{Params, Unit};
 use packet::SynLayout;
 use units::{Bytes, Duration};
@@ -17,6 +18,7 @@ pub(super) fn textbook() -> Profile {
         name: "rfc",
         family: Family::Rfc,
         default_cc: "newreno",
+        cubic: Some(Variant::Rfc),
         newreno: Params { growth_unit: Unit::Mss, ..Params::FREEBSD_13_0 },
         after_idle: true,
         idle: IdleRule::Sent,

@@ -104,7 +104,7 @@ impl Endpoint {
         loss.timeout_until = None;
         loss.undo.forget();
         self.snd.map.unmark_lost();
-        let change = self.cc.on_congested(&self.congested(Sign::SpuriousTimeout));
+        let change = self.cc.on_congested(&self.congested(cx.now, Sign::SpuriousTimeout));
         self.totals.spurious += 1;
         self.note(cx, change, Cause::Undone);
     }

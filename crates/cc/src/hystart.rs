@@ -1,11 +1,11 @@
 //! HyStart++ as FreeBSD 14 and later has it (RFC 9406, from its draft 4).
 //!
-//! Sources: cc_newreno.c (newreno_ack_received, newreno_newround, newreno_rttsample). Only the
-//! RACK stack calls its hooks, and only where its sysctl allows it; the base stack never does.
+//! Sources: cc_newreno.c (newreno_ack_received, newreno_newround, newreno_rttsample) and the same
+//! code once more in cc_cubic.c. Only the RACK stack calls its hooks, and only where its sysctl
+//! allows it; the base stack never does. The textbook's own is [`crate::hystart_rfc`].
 
 use units::Duration;
 
-use super::Params;
 use crate::contract::RttSample;
 
 /// Samples a round needs before it is judged (`hystart_n_rttsamples`).
@@ -59,7 +59,7 @@ pub struct HyStart {
 }
 
 /// How slow start ends.
-pub(super) enum Exit {
+pub(crate) enum Exit {
     /// The threshold becomes the window.
     ToAvoidance,
     /// Both are set; conservative slow start goes on.
@@ -67,11 +67,12 @@ pub(super) enum Exit {
 }
 
 impl HyStart {
-    pub(super) fn new(params: &Params) -> Self {
-        let compiled_in = params.hystart.is_some();
+    /// Unused so far; `None` where the version has none.
+    pub(crate) fn new(mode: Option<HyStartMode>) -> Self {
+        let compiled_in = mode.is_some();
         let unset = if compiled_in { u32::MAX } else { 0 };
         Self {
-            mode: params.hystart.unwrap_or(HyStartMode::NotAllowed),
+            mode: mode.unwrap_or(HyStartMode::NotAllowed),
             compiled_in,
             enabled: compiled_in,
             in_css: false,
@@ -91,7 +92,7 @@ impl HyStart {
     }
 
     /// Enters conservative slow start once delay has grown enough between two known rounds.
-    pub(super) fn consider_css(&mut self) {
+    pub(crate) fn consider_css(&mut self) {
         let known = self.css_rttsample_count >= N_RTTSAMPLES
             && self.css_current_round_minrtt != u32::MAX
             && self.css_lastround_minrtt != u32::MAX;
@@ -108,19 +109,19 @@ impl HyStart {
     }
 
     /// Growth in slow start as it is to be.
-    pub(super) fn soften(&self, increase: u32) -> u32 {
+    pub(crate) fn soften(&self, increase: u32) -> u32 {
         if self.in_css { increase / CSS_GROWTH_DIV } else { increase }
     }
 
     /// The window passed the threshold while in conservative slow start.
-    pub(super) fn slipped_into_avoidance(&mut self) {
+    pub(crate) fn slipped_into_avoidance(&mut self) {
         if self.in_css {
             self.disable();
         }
     }
 
     /// Off until the connection has idled: a loss or an ECN echo came.
-    pub(super) fn disable(&mut self) {
+    pub(crate) fn disable(&mut self) {
         if self.enabled {
             self.enabled = false;
             self.in_css = false;
@@ -128,14 +129,14 @@ impl HyStart {
     }
 
     /// On again, after idling.
-    pub(super) fn rearm(&mut self) {
+    pub(crate) fn rearm(&mut self) {
         if self.compiled_in && !self.enabled {
             self.enabled = true;
             self.in_css = false;
         }
     }
 
-    pub(super) fn new_round(&mut self, round: u32) -> Option<Exit> {
+    pub(crate) fn new_round(&mut self, round: u32) -> Option<Exit> {
         if !self.allowed() {
             return None;
         }
@@ -161,7 +162,7 @@ impl HyStart {
         Some(Exit::Brake { cwnd: self.css_fas_at_css_entry, ssthresh })
     }
 
-    pub(super) fn rtt_sample(&mut self, sample: &RttSample) {
+    pub(crate) fn rtt_sample(&mut self, sample: &RttSample) {
         // A segment sent twice has no certain round trip (Karn).
         if !self.allowed() || sample.transmissions > 1 {
             return;

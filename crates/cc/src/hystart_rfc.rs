@@ -1,0 +1,164 @@
+//! HyStart++ as RFC 9406 has it: slow start that ends itself when delay grows.
+//!
+//! Rounds are told apart by sequence numbers (section 4.2). A round whose least round trip exceeds
+//! that of the round before by an eighth (4 ms to 16 ms) begins conservative slow start, at a
+//! quarter of the growth; five rounds of it end slow start, a lower round trip resumes it.
+//! FreeBSD's own is [`crate::hystart`].
+
+use units::{Duration, Offset};
+
+/// `MIN_RTT_THRESH`, `MAX_RTT_THRESH`.
+const RTT_THRESH: (Duration, Duration) = (Duration::from_millis(4), Duration::from_millis(16));
+/// `MIN_RTT_DIVISOR`.
+const MIN_RTT_DIVISOR: u64 = 8;
+/// `N_RTT_SAMPLE`.
+const N_RTT_SAMPLE: u32 = 8;
+/// `CSS_GROWTH_DIVISOR`.
+const CSS_GROWTH_DIVISOR: u64 = 4;
+/// `CSS_ROUNDS`.
+const CSS_ROUNDS: u32 = 5;
+/// `L` of a sender that does not pace.
+const L: u64 = 8;
+
+/// State of one slow start.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct HyStartRfc {
+    window_end: Option<Offset>,
+    last_round: Option<Duration>,
+    this_round: Option<Duration>,
+    samples: u32,
+    css: Option<Conservative>,
+}
+
+/// Conservative slow start.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Conservative {
+    baseline: Duration,
+    rounds: u32,
+}
+
+impl HyStartRfc {
+    /// Takes in an acknowledgment up to `una` of `bytes`, with its round trip, when `snd_nxt` is to
+    /// be sent next; returns the growth in bytes, or `None` if slow start is over.
+    pub fn on_acked(
+        &mut self,
+        una: Offset,
+        snd_nxt: Offset,
+        rtt: Option<Duration>,
+        bytes: u64,
+        smss: u64,
+    ) -> Option<u64> {
+        let growth = bytes.min(L * smss);
+        if let Some(rtt) = rtt {
+            self.this_round = Some(self.this_round.map_or(rtt, |least| least.min(rtt)));
+            self.samples += 1;
+        }
+        self.judge();
+        let growth = if self.css.is_some() { growth / CSS_GROWTH_DIVISOR } else { growth };
+        if self.window_end.is_none_or(|end| una >= end) && !self.begin_round(snd_nxt) {
+            return None;
+        }
+        Some(growth)
+    }
+
+    /// Is it in conservative slow start?
+    pub fn in_css(&self) -> bool {
+        self.css.is_some()
+    }
+
+    fn judge(&mut self) {
+        let Some(this) = self.this_round.filter(|_| self.samples >= N_RTT_SAMPLE) else { return };
+        match (&self.css, self.last_round) {
+            (Some(css), _) => {
+                if this < css.baseline {
+                    self.css = None;
+                }
+            }
+            (None, Some(last)) => {
+                let thresh = Duration::from_nanos(last.as_nanos() / MIN_RTT_DIVISOR)
+                    .clamp(RTT_THRESH.0, RTT_THRESH.1);
+                if this >= last + thresh {
+                    self.css = Some(Conservative { baseline: this, rounds: 0 });
+                }
+            }
+            (None, None) => {}
+        }
+    }
+
+    /// A round begins; says whether slow start goes on.
+    fn begin_round(&mut self, snd_nxt: Offset) -> bool {
+        self.window_end = Some(snd_nxt);
+        self.last_round = self.this_round.take();
+        self.samples = 0;
+        match &mut self.css {
+            Some(css) => {
+                css.rounds += 1;
+                css.rounds < CSS_ROUNDS
+            }
+            None => true,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Rounds of ten acknowledgments of a segment; the growth of the last one of each.
+    fn rounds(rtts_ms: &[u64]) -> Vec<Option<u64>> {
+        let mut hystart = HyStartRfc::default();
+        let mut una = 0;
+        rtts_ms
+            .iter()
+            .map(|&ms| {
+                let mut growth = None;
+                for _ in 0..10 {
+                    una += 1_000;
+                    let rtt = Some(Duration::from_millis(ms));
+                    let next = Offset(una + 10_000);
+                    growth = hystart.on_acked(Offset(una), next, rtt, 1_000, 1_000);
+                }
+                growth
+            })
+            .collect()
+    }
+
+    #[test]
+    fn growing_delay_slows_it_down_and_ends_it_after_five_rounds() {
+        // The first acknowledgment is a round of its own: then ten each. 40 to 45 ms is an eighth.
+        let [full, quarter] = [Some(1_000), Some(250)];
+        assert_eq!(rounds(&[40, 44]), [full, full]);
+        assert_eq!(
+            rounds(&[40, 45, 45, 45, 45, 45]),
+            [full, quarter, quarter, quarter, quarter, quarter]
+        );
+        let mut hystart = HyStartRfc::default();
+        let mut ended = None;
+        for packet in 0..100_u64 {
+            let rtt = Duration::from_millis(if packet < 11 { 40 } else { 45 });
+            let una = Offset(packet);
+            if hystart.on_acked(una, Offset(packet + 10), Some(rtt), 1, 1_000).is_none() {
+                ended = Some(packet);
+                break;
+            }
+        }
+        // Delay grows in round 11 to 20; that partial round counts as the first of five.
+        assert_eq!(ended, Some(60));
+    }
+
+    #[test]
+    fn a_lower_round_trip_resumes_it() {
+        assert_eq!(rounds(&[40, 45, 44]), [Some(1_000), Some(250), Some(1_000)]);
+    }
+
+    #[test]
+    fn fewer_than_eight_samples_decide_nothing() {
+        let mut hystart = HyStartRfc::default();
+        for packet in 0..50_u64 {
+            let rtt = (packet % 10 < 7).then_some(Duration::from_millis(40 + packet));
+            let growth = hystart.on_acked(Offset(packet), Offset(packet + 10), rtt, 1, 1_000);
+            assert_eq!(growth, Some(1));
+        }
+        assert!(!hystart.in_css());
+    }
+}
