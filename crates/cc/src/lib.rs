@@ -2,7 +2,9 @@
 //!
 //! Reading order: [`contract`] (what a controller is told and what it answers), [`newreno`]
 //! (FreeBSD's NewReno, by kernel version), [`linux_reno`] (Linux's `reno`), [`cubic`] (by system and
-//! version), [`hystart`] and [`hystart_rfc`] (slow start that ends itself), [`any`](mod@any) (one of them, chosen while running), [`registry`] (names users know).
+//! version), [`hystart`] and [`hystart_rfc`] (slow start that ends itself), [`quic_newreno`]
+//! (RFC 9002's, with events of its own), [`any`](mod@any) (one of them, chosen while running),
+//! [`registry`] (names users know).
 //!
 //! A controller is a pure value: event structs in, [`Control`] and [`Change`] out. It knows no
 //! clock, no socket, no log, and it can be cloned to ask what would have been.
@@ -18,6 +20,7 @@ pub mod hystart;
 pub mod hystart_rfc;
 pub mod linux_reno;
 pub mod newreno;
+pub mod quic_newreno;
 pub mod registry;
 
 pub use any::AnyController;
@@ -28,4 +31,5 @@ pub use contract::{
 pub use cubic::{FreeBsdCubic, RfcCubic};
 pub use linux_reno::LinuxReno;
 pub use newreno::NewReno;
+pub use quic_newreno::QuicNewReno;
 pub use registry::{Algorithm, NoController};
