@@ -171,24 +171,23 @@ impl RackFreeBsd {
         suspected && micros(now).saturating_sub(micros(piece.sent_at())) >= thresh.as_micros()
     }
 
-    /// Takes all packets for lost that are; says when to look again for the oldest of those that have
-    /// been passed, at least a millisecond on.
-    pub fn detect_loss(
+    /// Is the packet sent longest ago lost (tcp_rack_output)? The kernel asks before each
+    /// retransmission, so what is not due yet may still be saved by a wider threshold. Says when to
+    /// look again for the oldest that has been passed, at least a millisecond on (rack_timer_start).
+    pub fn look(
         map: &mut SendMap,
         sack: bool,
         dup_acks: u32,
         thresh: Duration,
         now: Instant,
     ) -> Found {
-        let mut found = Found::default();
-        let lost = |piece: &Piece| Self::is_lost(piece, sack, dup_acks, thresh, now);
-        while map.oldest().is_some_and(lost) {
-            found.packets += u64::from(map.lose_oldest().is_some());
+        let Some(oldest) = map.oldest() else { return Found::default() };
+        let lost = Self::is_lost(oldest, sack, dup_acks, thresh, now);
+        let exp = oldest.sent_at() + thresh;
+        Found {
+            packets: u64::from(lost),
+            again_after: oldest.passed().then(|| exp.since(now).max(TIMER_LEAST)),
         }
-        let waiting = map.oldest().filter(|piece| piece.passed());
-        found.again_after =
-            waiting.map(|piece| (piece.sent_at() + thresh).since(now).max(TIMER_LEAST));
-        found
     }
 }
 
@@ -246,29 +245,41 @@ mod tests {
         assert_eq!(rack.reorder_ts(), None);
     }
 
-    #[test]
-    fn packets_that_were_passed_are_lost_after_the_threshold_and_looked_at_again_before() {
+    /// Four packets a millisecond apart, the third one reported.
+    fn passed() -> SendMap {
         let mut map = SendMap::new();
         for i in 0..4 {
             map.push(Offset(i * 10), Offset(i * 10 + 10), at(i * 1_000));
         }
         map.apply_sack(&[(Offset(20), Offset(30))], |_| {});
         map.pass(at(2_000), Offset(30));
-        let mut detect = |now| RackFreeBsd::detect_loss(&mut map, true, 9, us(40_000), at(now));
-        let waits = |us_: u64| Found { packets: 0, again_after: Some(us(us_)) };
-        assert_eq!(detect(30_000), waits(10_000));
-        assert_eq!(detect(39_999), waits(1_000));
-        assert_eq!(detect(40_000), Found { packets: 1, again_after: Some(us(1_000)) });
-        assert_eq!(detect(99_000), Found { packets: 1, again_after: None });
+        map
+    }
+
+    #[test]
+    fn the_oldest_packet_that_was_passed_is_lost_after_the_threshold() {
+        let mut map = passed();
+        let found = |map: &mut SendMap, now| {
+            let found = RackFreeBsd::look(map, true, 9, us(40_000), at(now));
+            (found.packets, found.again_after.map(Duration::as_micros))
+        };
+        assert_eq!(found(&mut map, 30_000), (0, Some(10_000)));
+        assert_eq!(found(&mut map, 39_999), (0, Some(1_000)));
+        assert_eq!(found(&mut map, 40_000), (1, Some(1_000)));
+        // Sent again it is the youngest; the next one's time comes a millisecond later.
+        map.resend(Offset(0), Offset(10), at(40_000), false);
+        assert_eq!(found(&mut map, 40_001), (0, Some(1_000)));
+        assert_eq!(found(&mut map, 41_000), (1, Some(1_000)));
+        map.resend(Offset(10), Offset(20), at(41_000), false);
+        // The fourth was not passed.
+        assert_eq!(found(&mut map, 99_000), (0, None));
     }
 
     #[test]
     fn three_duplicates_do_without_sack() {
         let mut map = SendMap::new();
         map.push(Offset(0), Offset(10), at(0));
-        let lost = |dup_acks| {
-            RackFreeBsd::detect_loss(&mut map.clone(), false, dup_acks, us(40), at(50)).packets
-        };
-        assert_eq!((lost(2), lost(3)), (0, 1));
+        let mut lost = |dup_acks| RackFreeBsd::look(&mut map, false, dup_acks, us(40), at(50));
+        assert_eq!((lost(2).packets, lost(3).packets), (0, 1));
     }
 }

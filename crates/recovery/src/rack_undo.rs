@@ -119,51 +119,87 @@ impl RackUndo {
     }
 }
 
-/// The two rules of 2022: both ask that no packet under way has been passed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// The two rules of 2022 (rack_process_to_cumack, rack_note_dsack, rack_handle_might_revert): both
+/// ask that no packet under way has been passed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reverts {
+    /// `ssthresh` when the last recovery began (`rc_ssthresh_at_erec`).
     ssthresh: u64,
-    sent: bool,
+    /// Nothing new has left since (`r_ent_rec_ns`). A retransmission does not clear it: it goes out
+    /// by rack_fast_rsm_output, which leaves it alone.
+    unsent: bool,
+    /// A packet that was passed has been acknowledged meanwhile (`r_might_revert`).
+    might: bool,
+    /// Bytes sent again in recovery (`retran_during_recovery`).
     resent_bytes: u64,
+    /// Bytes reported as duplicates (`dsack_byte_cnt`).
     duplicate_bytes: u64,
-    ended: bool,
 }
 
 impl Reverts {
+    /// No recovery has begun.
+    pub const fn none() -> Self {
+        let unsent = false;
+        Self { ssthresh: 0, unsent, might: false, resent_bytes: 0, duplicate_bytes: 0 }
+    }
+
     /// A recovery begins; `ssthresh` as it was before.
     pub const fn begin(ssthresh: u64) -> Self {
-        Self { ssthresh, sent: false, resent_bytes: 0, duplicate_bytes: 0, ended: false }
+        Self { ssthresh, unsent: true, might: false, resent_bytes: 0, duplicate_bytes: 0 }
     }
 
-    /// Bytes left in the recovery, `again` or for the first time.
+    /// Bytes left in recovery, `again` or for the first time.
     pub const fn on_sent(&mut self, bytes: u64, again: bool) {
-        self.sent = true;
         if again {
             self.resent_bytes += bytes;
+        } else {
+            self.unsent = false;
         }
     }
 
-    /// A segment that had been passed was acknowledged. Nothing sent yet: the recovery was needless;
-    /// returns `ssthresh` as it was.
-    pub fn on_passed_acked(&self, any_passed: bool) -> Option<u64> {
-        (!self.sent && !any_passed && !self.ended).then_some(self.ssthresh)
+    /// A packet that had been passed was acknowledged, not reported.
+    pub const fn on_passed_acked(&mut self) {
+        self.might |= self.unsent;
     }
 
-    /// The recovery ended.
-    pub const fn on_recovered(&mut self) {
-        self.ended = true;
+    /// Is it to be decided whether the recovery was needless?
+    pub const fn may_revert(&self) -> bool {
+        self.might
     }
 
-    /// Bytes were reported to have arrived twice. As many as were resent, after the recovery: it was
-    /// needless; returns `ssthresh` as it was, once.
-    pub fn on_duplicate(&mut self, bytes: u64, any_passed: bool) -> Option<u64> {
-        self.duplicate_bytes += bytes;
-        let all = self.resent_bytes > 0 && self.duplicate_bytes >= self.resent_bytes;
-        if !all || !self.ended || any_passed {
+    /// An acknowledgment without any block came. Tells the threshold to go back to if that shows
+    /// the recovery to have been needless; `any_passed` packets are under way.
+    pub const fn on_bare_ack(&mut self, any_passed: bool) -> Option<u64> {
+        let might = core::mem::replace(&mut self.might, false);
+        if !might || any_passed {
             return None;
         }
-        self.resent_bytes = 0;
+        self.unsent = false;
         Some(self.ssthresh)
+    }
+
+    /// A duplicate was reported. Tells the threshold to go back to if all that went again has been,
+    /// which is asked once, and not in recovery.
+    pub const fn on_duplicate(
+        &mut self,
+        bytes: u64,
+        in_recovery: bool,
+        any_passed: bool,
+    ) -> Option<u64> {
+        self.duplicate_bytes += bytes;
+        let all = self.resent_bytes > 0 && self.duplicate_bytes >= self.resent_bytes;
+        if in_recovery || !all {
+            return None;
+        }
+        self.forget();
+        if any_passed { None } else { Some(self.ssthresh) }
+    }
+
+    /// A timer fired, or nothing is under way: duplicates tell nothing any more.
+    pub const fn forget(&mut self) {
+        self.might = false;
+        self.resent_bytes = 0;
+        self.duplicate_bytes = 0;
     }
 }
 
@@ -218,17 +254,39 @@ mod tests {
     }
 
     #[test]
-    fn the_older_rules_revert_before_anything_was_sent_or_after_all_was_a_duplicate() {
+    fn an_older_rule_reverts_if_nothing_new_was_sent_and_nothing_passed_is_left() {
         let mut reverts = Reverts::begin(77);
-        assert_eq!(reverts.on_passed_acked(true), None);
-        assert_eq!(reverts.on_passed_acked(false), Some(77));
-        reverts.on_sent(2_000, true);
-        assert_eq!(reverts.on_passed_acked(false), None);
-        assert_eq!(reverts.on_duplicate(1_000, false), None);
-        reverts.on_recovered();
-        assert_eq!(reverts.on_duplicate(999, false), None);
-        assert_eq!(reverts.on_duplicate(1, true), None);
-        assert_eq!(reverts.on_duplicate(0, false), Some(77));
-        assert_eq!(reverts.on_duplicate(1_000, false), None);
+        assert_eq!(reverts.on_bare_ack(false), None);
+        reverts.on_sent(1_000, true);
+        reverts.on_passed_acked();
+        assert_eq!(reverts.on_bare_ack(true), None);
+        reverts.on_passed_acked();
+        assert_eq!(reverts.on_bare_ack(false), Some(77));
+        assert_eq!(reverts.on_bare_ack(false), None);
+        let mut reverts = Reverts::begin(77);
+        reverts.on_sent(1_000, false);
+        reverts.on_passed_acked();
+        assert_eq!(reverts.on_bare_ack(false), None);
+    }
+
+    #[test]
+    fn another_older_rule_reverts_after_all_that_went_again_was_a_duplicate() {
+        let begin = || {
+            let mut reverts = Reverts::begin(77);
+            reverts.on_sent(2_000, true);
+            reverts
+        };
+        let mut reverts = begin();
+        assert_eq!(reverts.on_duplicate(1_000, true, false), None);
+        assert_eq!(reverts.on_duplicate(999, false, false), None);
+        assert_eq!(reverts.on_duplicate(1, false, false), Some(77));
+        assert_eq!(reverts.on_duplicate(1_000, false, false), None);
+        // It is asked once.
+        let mut reverts = begin();
+        assert_eq!(reverts.on_duplicate(2_000, false, true), None);
+        assert_eq!(reverts.on_duplicate(2_000, false, false), None);
+        let mut reverts = begin();
+        reverts.forget();
+        assert_eq!(reverts.on_duplicate(2_000, false, false), None);
     }
 }

@@ -36,14 +36,18 @@ impl RttRack {
             Sample::Timed { sent, acked } => acked.since(sent).as_micros(),
         };
         let rtt = rtt.max(1);
+        // rack_update_rtt hands on a microsecond more.
+        let sample = rtt + 1;
         let srtt = match self.srtt {
             None => {
-                self.rttvar = rtt / 2;
-                rtt
+                self.rttvar = sample / 2;
+                sample
             }
             Some(srtt) => {
-                self.rttvar = self.rttvar - self.rttvar / 4 + srtt.abs_diff(rtt) / 4;
-                srtt - srtt / 8 + rtt / 8
+                // An eighth, where RFC 6298 takes a quarter.
+                let change = srtt.abs_diff(sample) / 8;
+                self.rttvar = (self.rttvar - self.rttvar / 8 + change).max(1);
+                srtt - srtt / 8 + sample / 8
             }
         };
         self.srtt = Some(srtt);
@@ -92,11 +96,13 @@ mod tests {
         assert_eq!(rtt.rto(), Duration::from_millis(230));
         let mut rtt = RttRack::new();
         rtt.on_sample(&sample(45_000));
-        assert_eq!(rtt.srtt(), Some(Duration::from_millis(45)));
-        // 45 + 4 * 22.5 + 200
-        assert_eq!(rtt.rto(), Duration::from_millis(335));
+        assert_eq!(rtt.srtt(), Some(Duration::from_micros(45_001)));
+        // 45.001 + 4 * 22.5 + 200
+        assert_eq!(rtt.rto(), Duration::from_micros(335_001));
         rtt.on_sample(&sample(53_000));
-        assert_eq!(rtt.srtt(), Some(Duration::from_micros(46_000)));
+        // 45_001 - 5_625 + 6_625, and a variance of 22_500 - 2_812 + 1_000
+        assert_eq!(rtt.srtt(), Some(Duration::from_micros(46_001)));
+        assert_eq!(rtt.rto(), Duration::from_micros(46_001 + 4 * 20_688 + 200_000));
     }
 
     #[test]

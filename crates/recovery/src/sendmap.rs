@@ -28,7 +28,7 @@ pub use piece::{Count, Piece, Sums};
 use crate::dsack::Block;
 use crate::ranges::Ranges;
 use order::{Resends, Time};
-use piece::{LOST, PASSED, PROBE, RESENT, SACKED, WAS_PASSED};
+use piece::{EXPIRED, LOST, PASSED, PROBE, RESENT, SACKED, WAS_PASSED};
 
 /// Packets under way.
 #[derive(Debug, Clone)]
@@ -48,6 +48,8 @@ pub struct SendMap {
     /// once.
     passed_until: Time,
     passed: u64,
+    /// No piece before this one was sent once, has been passed and has not expired.
+    expired: u64,
     /// No piece before this one was lost after its first transmission and waits.
     lost: u64,
     /// How many were and do.
@@ -77,6 +79,7 @@ impl SendMap {
             once: 0,
             passed_until: (Instant::ZERO, Offset(0)),
             passed: 0,
+            expired: 0,
             lost: 0,
             fresh_lost: 0,
             relost: VecDeque::new(),
@@ -132,7 +135,14 @@ impl SendMap {
         debug_assert!(self.pieces.back().is_none_or(|last| last.end() == start));
         debug_assert!(start < end && end - start <= u64::from(u32::MAX));
         let len = end.since(start).get() as u32;
-        self.pieces.push_back(Piece { start, sent_at: now, len, transmissions: 1, marks: 0 });
+        self.pieces.push_back(Piece {
+            start,
+            sent_at: now,
+            len,
+            transmissions: 1,
+            again: 0,
+            marks: 0,
+        });
         self.sums.all.add(u64::from(len));
     }
 
@@ -146,10 +156,11 @@ impl SendMap {
                 break;
             }
             see(piece);
-            if piece.marks == 0 {
+            if piece.marks == 0 && piece.again == 0 {
                 self.sums.all.take(bytes);
             } else {
                 self.sums.discount(piece.marks, bytes);
+                self.sums.again_bytes -= u64::from(piece.again) * bytes;
                 self.fresh_lost -= u64::from(piece.fresh_lost());
             }
             self.base += 1;
@@ -159,6 +170,7 @@ impl SendMap {
             && piece.start < una
         {
             self.sums.discount(piece.marks, piece.len());
+            self.sums.again_bytes -= u64::from(piece.again) * (una - piece.start);
             piece.len -= (una - piece.start) as u32;
             piece.start = una;
             self.sums.count(piece.marks, piece.len());
@@ -233,7 +245,7 @@ impl SendMap {
             let bytes = piece.len();
             self.fresh_lost -= u64::from(piece.fresh_lost());
             self.sums.discount(piece.marks, bytes);
-            piece.marks = piece.marks & !(LOST | RESENT) | SACKED;
+            piece.marks = piece.marks & !(LOST | RESENT | EXPIRED) | SACKED;
             self.sums.count(piece.marks, bytes);
             to = piece.end();
             at += 1;
@@ -260,7 +272,14 @@ impl SendMap {
             piece.sent_at = now;
             resent.count.add(piece.len());
             let passed = piece.passed();
-            piece.marks &= !(PASSED | PROBE);
+            if piece.marks & EXPIRED != 0 {
+                self.sums.expired.take(piece.len());
+            }
+            piece.marks &= !(PASSED | PROBE | EXPIRED);
+            if !probe && piece.again < u8::MAX {
+                piece.again += 1;
+                self.sums.again_bytes += piece.len();
+            }
             if !piece.sacked() {
                 if !piece.resent() {
                     self.sums.resent.add(piece.len());
@@ -307,10 +326,13 @@ impl SendMap {
         if piece.resent() {
             self.sums.resent.take(bytes);
         }
+        if piece.marks & EXPIRED != 0 {
+            self.sums.expired.take(bytes);
+        }
         if !piece.lost() {
             self.sums.lost.add(bytes);
         }
-        piece.marks = piece.marks & !RESENT | LOST;
+        piece.marks = piece.marks & !(RESENT | EXPIRED) | LOST;
         if piece.transmissions == 1 {
             self.fresh_lost += 1;
             self.lost = self.lost.min(self.base + at as u64);
@@ -339,6 +361,7 @@ impl SendMap {
         self.fresh_lost = 0;
         self.relost.clear();
         self.once = self.base;
+        self.expired = self.base;
     }
 
     /// Has the receiver dropped what it had reported? The first byte not acknowledged was reported
@@ -358,6 +381,7 @@ impl SendMap {
         self.sums.sacked = Count::default();
         self.sacked.clear();
         self.once = self.base;
+        self.expired = self.base;
     }
 
     /// Cuts the piece at `at` in two at `place`, which lies within.
@@ -373,7 +397,7 @@ impl SendMap {
         self.sums.count(upper.marks, upper.len());
         self.pieces.insert(at + 1, upper);
         let id = self.base + at as u64;
-        for cursor in [&mut self.once, &mut self.passed, &mut self.lost] {
+        for cursor in [&mut self.once, &mut self.passed, &mut self.expired, &mut self.lost] {
             *cursor += u64::from(*cursor > id);
         }
         if lower.fresh_lost() {

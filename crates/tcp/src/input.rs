@@ -261,7 +261,11 @@ impl Endpoint {
             return;
         }
         if payload.left > self.rcv.nxt {
-            self.rcv.reassembly.insert(payload.left, payload.right);
+            let most = self.cfg.profile.reassembly.map_or(usize::MAX, |most| {
+                let by_size = self.rcv.window.size() / self.maxseg() + 1;
+                by_size.min(u64::from(most)) as usize
+            });
+            self.rcv.reassembly.insert(payload.left, payload.right, most);
             self.ack_at_once();
             return;
         }

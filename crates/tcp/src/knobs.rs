@@ -218,6 +218,11 @@ pub const KNOBS: &[Knob] = &[
         "largest size of any socket buffer; decides the window scale",
     ),
     freebsd(
+        "net.inet.tcp.reass.maxqueuelen",
+        Slot::Count { at: |p| p.reassembly.as_mut(), least: 1, most: 1_000_000 },
+        "ranges held out of order at most; what needs another is dropped",
+    ),
+    freebsd(
         "net.inet.tcp.delayed_ack",
         Slot::Switch { at: field!(acks, FreeBsd, delayed) },
         "delay the ACK of every first segment",

@@ -68,8 +68,11 @@ impl Endpoint {
             Ok(self.plan_again(cause))
         } else if let Some(probe) = self.snd.probe.take() {
             Ok(self.plan_probe(probe))
-        } else if let Some((at, len, fin, kind)) = self.next_probe().or_else(|| self.next_lost()) {
-            Ok(Plan { at, len, fin, push: false, kind, more: true })
+        } else if let Some((at, len, fin, kind)) =
+            self.next_probe().or_else(|| self.next_lost(cx.now))
+        {
+            let more = kind != SentKind::Again(Cause::FastRetransmit) || !self.one_at_a_time();
+            Ok(Plan { at, len, fin, push: false, kind, more })
         } else if let Some((at, len)) = self.next_hole() {
             let kind = SentKind::Again(Cause::FastRetransmit);
             Ok(Plan { at, len, fin: false, push: false, kind, more: true })
@@ -306,6 +309,7 @@ impl Endpoint {
         self.holes_sent(plan.len, out_of_turn);
         if timed {
             self.timed_sent(plan.len, packets, again, &resent);
+            self.watch_next_overdue(cx.now);
             self.plan_probe_timer(cx.now);
         }
         if !again && self.snd.timed.is_none() {

@@ -60,6 +60,9 @@ pub struct Profile {
     pub send_buffer: SendBufferRule,
     /// Size of the receive buffer and the window that follows from it.
     pub receive_buffer: ReceiveBufferRule,
+    /// Ranges held out of order at most, besides one for each segment the buffer holds
+    /// (`net.inet.tcp.reass.maxqueuelen`); `None` where only memory bounds them.
+    pub reassembly: Option<u32>,
     /// How a burst is sized for the segmentation offload.
     pub burst: BurstRule,
     /// How losses are found and repaired where SACK is agreed.

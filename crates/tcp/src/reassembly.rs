@@ -3,9 +3,6 @@
 use packet::{SackBlock, SackBlocks};
 use units::{Offset, SeqNum};
 
-/// Ranges held at most; what would need another is dropped and comes again.
-const MAX_RANGES: usize = 128;
-
 /// A range `[left, right)` beyond `rcv_nxt`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Range {
@@ -39,15 +36,16 @@ impl Reassembly {
         self.held
     }
 
-    /// Notes `[left, right)`; false if there is no room for another range.
-    pub(crate) fn insert(&mut self, left: Offset, right: Offset) -> bool {
+    /// Notes `[left, right)`; false if that would need another range and there are `most` already:
+    /// it is dropped and comes again (tcp_reass of FreeBSD).
+    pub(crate) fn insert(&mut self, left: Offset, right: Offset, most: usize) -> bool {
         self.arrivals += 1;
         let first = self.ranges.partition_point(|range| range.right < left);
         let last = self.ranges.partition_point(|range| range.left <= right);
         let mut merged = Range { left, right, touched: self.arrivals };
         match self.ranges.get(first..last) {
             Some([]) | None => {
-                if self.ranges.len() == MAX_RANGES {
+                if self.ranges.len() >= most {
                     return false;
                 }
                 self.held += right - left;
@@ -121,10 +119,10 @@ mod tests {
     #[test]
     fn ranges_that_touch_become_one() {
         let mut r = Reassembly::default();
-        r.insert(Offset(10), Offset(20));
-        r.insert(Offset(30), Offset(40));
+        r.insert(Offset(10), Offset(20), 100);
+        r.insert(Offset(30), Offset(40), 100);
         assert_eq!(spans(&r), [(10, 20), (30, 40)]);
-        r.insert(Offset(20), Offset(30));
+        r.insert(Offset(20), Offset(30), 100);
         assert_eq!(spans(&r), [(10, 40)]);
         assert_eq!(r.bytes(), 30);
     }
@@ -133,9 +131,9 @@ mod tests {
     fn the_newest_block_is_reported_first() {
         let mut r = Reassembly::default();
         for left in [10, 30, 50, 70] {
-            r.insert(Offset(left), Offset(left + 5));
+            r.insert(Offset(left), Offset(left + 5), 100);
         }
-        r.insert(Offset(35), Offset(40));
+        r.insert(Offset(35), Offset(40), 100);
         let blocks = r.sack_blocks(SeqNum(1_000), 3, None);
         let lefts: Vec<_> = blocks.as_slice().iter().map(|b| b.left.0).collect();
         assert_eq!(lefts, [1_030, 1_070, 1_050]);
@@ -145,8 +143,8 @@ mod tests {
     #[test]
     fn filling_the_gap_gives_all_that_follows() {
         let mut r = Reassembly::default();
-        r.insert(Offset(10), Offset(20));
-        r.insert(Offset(30), Offset(40));
+        r.insert(Offset(10), Offset(20), 100);
+        r.insert(Offset(30), Offset(40), 100);
         assert_eq!(r.advance(Offset(5)), Offset(5));
         assert_eq!(r.advance(Offset(12)), Offset(20));
         assert_eq!(spans(&r), [(30, 40)]);
@@ -162,7 +160,7 @@ mod tests {
         for _ in 0..2_000 {
             let left = stream.below(500);
             let right = left + 1 + stream.below(20);
-            assert!(r.insert(Offset(left), Offset(right)));
+            assert!(r.insert(Offset(left), Offset(right), usize::MAX));
             bytes.extend(left..right);
             if stream.below(20) == 0 {
                 let nxt = stream.below(500);
@@ -177,10 +175,10 @@ mod tests {
     #[test]
     fn the_number_of_ranges_is_bounded() {
         let mut r = Reassembly::default();
-        for n in 0..MAX_RANGES as u64 {
-            assert!(r.insert(Offset(10 * n), Offset(10 * n + 1)));
+        for n in 0..100 {
+            assert!(r.insert(Offset(10 * n), Offset(10 * n + 1), 100));
         }
-        assert!(!r.insert(Offset(99_999), Offset(100_000)));
-        assert!(r.insert(Offset(1), Offset(2)), "one that joins another needs no room");
+        assert!(!r.insert(Offset(99_999), Offset(100_000), 100));
+        assert!(r.insert(Offset(1), Offset(2), 100), "one that joins another needs no room");
     }
 }

@@ -32,6 +32,17 @@ impl Delivered {
         self.newest = Some(piece.sent_at());
     }
 
+    /// This and what else was delivered with it.
+    pub(crate) fn and(&self, other: &Self) -> Self {
+        let least = |a: Option<Instant>, b: Option<Instant>| a.into_iter().chain(b).min();
+        Self {
+            packets: self.packets + other.packets,
+            oldest: least(self.oldest, other.oldest),
+            newest: self.newest.max(other.newest),
+            resent: self.resent || other.resent,
+        }
+    }
+
     /// When the oldest packet left, if none of them had been sent twice.
     pub(crate) fn oldest_sent(&self) -> Option<Instant> {
         self.oldest.filter(|_| !self.resent)

@@ -48,6 +48,12 @@ impl PrrRack {
         self.prr_sndcnt
     }
 
+    /// All there is to send is under way: no room is needed.
+    pub const fn on_limited_application(&mut self, delivered: u64) {
+        self.prr_delivered += delivered;
+        self.prr_sndcnt = 0;
+    }
+
     /// The recovery ends: what of the credit is left may be added to the window, two segments at
     /// most.
     pub fn left(&self, mss: u64) -> u64 {

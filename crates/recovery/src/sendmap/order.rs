@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use units::{Instant, Offset};
 
 use super::SendMap;
-use super::piece::{PASSED, Piece};
+use super::piece::{EXPIRED, PASSED, Piece, WAS_PASSED};
 
 /// When something left, and its end: of pieces sent together, the lowest is the oldest.
 pub(super) type Time = (Instant, Offset);
@@ -143,9 +143,35 @@ impl SendMap {
             }
             let piece = self.index_of_end(end_of).map(|at| &mut self.pieces[at]);
             if let Some(piece) = piece.filter(|piece| piece.sent_at == sent) {
-                piece.marks |= PASSED;
+                // rack_log_sack_passed: what it was before counts no more.
+                piece.marks = piece.marks & !WAS_PASSED | PASSED;
             }
             self.resends.passed += 1;
+        }
+    }
+
+    /// The time of what has been passed is over: until it is sent again it counts as not under way
+    /// (rack_mark_lost, which asks for the time of the first one only).
+    pub fn expire_passed(&mut self) {
+        self.expired = self.expired.max(self.once).max(self.base);
+        while self.expired < self.passed {
+            let Some(at) = self.index(self.expired) else { break };
+            self.expire(at);
+            self.expired += 1;
+        }
+        let count = self.resends.passed.saturating_sub(self.resends.dropped) as usize;
+        for nth in 0..count.min(self.resends.entries.len()) {
+            if let Some(at) = self.live(self.resends.entries[nth]) {
+                self.expire(at);
+            }
+        }
+    }
+
+    fn expire(&mut self, at: usize) {
+        let piece = &mut self.pieces[at];
+        if piece.under_way() && piece.passed() && piece.marks & EXPIRED == 0 {
+            piece.marks |= EXPIRED;
+            self.sums.expired.add(piece.len());
         }
     }
 

@@ -9,6 +9,8 @@ pub struct Piece {
     pub(super) sent_at: Instant,
     pub(super) len: u32,
     pub(super) transmissions: u8,
+    /// Transmissions after the first one that were no probes.
+    pub(super) again: u8,
     pub(super) marks: u8,
 }
 
@@ -27,6 +29,8 @@ pub(super) const PASSED: u8 = 1 << 3;
 pub(super) const WAS_PASSED: u8 = 1 << 4;
 /// Sent again as a tail loss probe (`RACK_TLP`).
 pub(super) const PROBE: u8 = 1 << 5;
+/// Was passed, and its time is over (`RACK_WAS_LOST`); until it is sent again.
+pub(super) const EXPIRED: u8 = 1 << 6;
 
 impl Piece {
     /// First byte.
@@ -79,7 +83,7 @@ impl Piece {
         self.marks & PASSED != 0
     }
 
-    /// Was it passed when it was last sent again?
+    /// Was it passed when it was last sent again, and not since?
     pub const fn was_passed(&self) -> bool {
         self.marks & WAS_PASSED != 0
     }
@@ -147,6 +151,11 @@ pub struct Sums {
     pub lost: Count,
     /// Under way again (`retrans_out`).
     pub resent: Count,
+    /// Passed, out of time and not sent again (`rc_considered_lost` of RACK).
+    pub expired: Count,
+    /// Bytes sent again that were no probes, until they are acknowledged, reported or not
+    /// (`rc_holes_rxt` of RACK).
+    pub again_bytes: u64,
 }
 
 impl Sums {
@@ -155,9 +164,15 @@ impl Sums {
         self.all.packets + self.resent.packets - self.sacked.packets - self.lost.packets
     }
 
-    /// Bytes under way (`pipe` of RACK: `snd_max` - una - sacked - considered lost + rexmitted).
+    /// Bytes under way (RFC 6675 section 4).
     pub const fn pipe(&self) -> u64 {
         self.all.bytes + self.resent.bytes - self.sacked.bytes - self.lost.bytes
+    }
+
+    /// Bytes under way as FreeBSD's RACK stack counts them (do_rack_compute_pipe): what went again
+    /// counts twice, and stays counted when it is reported.
+    pub const fn rack_pipe(&self) -> u64 {
+        self.all.bytes + self.again_bytes - self.sacked.bytes - self.expired.bytes
     }
 
     /// Counts a piece by its marks.
@@ -172,6 +187,9 @@ impl Sums {
         if marks & RESENT != 0 {
             self.resent.add(bytes);
         }
+        if marks & EXPIRED != 0 {
+            self.expired.add(bytes);
+        }
     }
 
     /// The reverse of [`Sums::count`].
@@ -185,6 +203,9 @@ impl Sums {
         }
         if marks & RESENT != 0 {
             self.resent.take(bytes);
+        }
+        if marks & EXPIRED != 0 {
+            self.expired.take(bytes);
         }
     }
 }

@@ -145,6 +145,33 @@ fn a_timeout_loses_all_and_its_undoing_none() {
 }
 
 #[test]
+fn what_was_passed_again_does_not_count_as_passed_when_it_went() {
+    let mut map = sent(3);
+    map.apply_sack(&[block(1, 2)], |_| {});
+    map.pass(ms(1), Offset(2 * MSS));
+    assert_eq!(map.resend(Offset(0), Offset(MSS), ms(5), false).passed_bytes, MSS);
+    assert!(map.first().unwrap().was_passed());
+    // rack_log_sack_passed clears RACK_WAS_SACKPASS.
+    map.pass(ms(6), Offset(9 * MSS));
+    assert!(!map.first().unwrap().was_passed() && map.first().unwrap().passed());
+}
+
+#[test]
+fn rack_counts_what_went_again_twice_until_it_is_acknowledged() {
+    let mut map = sent(4);
+    map.apply_sack(&[block(2, 4)], |_| {});
+    map.pass(ms(3), Offset(4 * MSS));
+    map.expire_passed();
+    assert_eq!((map.sums().rack_pipe(), map.sums().expired.packets), (0, 2));
+    map.resend(Offset(0), Offset(MSS), ms(9), false);
+    assert_eq!(map.sums().rack_pipe(), 2 * MSS);
+    map.apply_sack(&[block(0, 1)], |_| {});
+    assert_eq!(map.sums().rack_pipe(), MSS);
+    map.acknowledge(Offset(MSS), |_| {});
+    assert_eq!(map.sums().rack_pipe(), 0);
+}
+
+#[test]
 fn a_smaller_segment_cuts_packets() {
     let mut map = sent(3);
     map.lose(Offset(0));
@@ -166,6 +193,9 @@ struct Plain {
     lost: bool,
     resent: bool,
     passed: bool,
+    expired: bool,
+    /// Times sent again other than as a probe.
+    again: u64,
 }
 
 impl Plain {
@@ -189,6 +219,7 @@ enum Op {
     ResendLast,
     ResendPart(u64, u64),
     Pass(u64),
+    Expire,
     LoseAll,
     Unmark,
     Forget,
@@ -206,6 +237,7 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
             1 => Just(Op::ResendLast),
             1 => (0..25_000_u64, 1..3_000_u64).prop_map(|(at, len)| Op::ResendPart(at, len)),
             4 => (0..30_u64).prop_map(Op::Pass),
+            2 => Just(Op::Expire),
             1 => Just(Op::LoseAll),
             1 => Just(Op::Unmark),
             1 => Just(Op::Forget),
@@ -214,7 +246,7 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
     )
 }
 
-fn naive_resend(plain: &mut Vec<Plain>, start: u64, end: u64, now: Instant) {
+fn naive_resend(plain: &mut Vec<Plain>, (start, end): (u64, u64), now: Instant, probe: bool) {
     for place in [start, end] {
         if let Some(at) = plain.iter().position(|p| p.start < place && place < p.end) {
             let mut upper = plain[at].clone();
@@ -227,6 +259,8 @@ fn naive_resend(plain: &mut Vec<Plain>, start: u64, end: u64, now: Instant) {
         piece.transmissions = piece.transmissions.saturating_add(1);
         piece.sent_at = now;
         piece.passed = false;
+        piece.expired = false;
+        piece.again += u64::from(!probe);
         if !piece.sacked {
             piece.resent = true;
         }
@@ -255,6 +289,8 @@ proptest! {
                             lost: false,
                             resent: false,
                             passed: false,
+                            expired: false,
+                            again: 0,
                         });
                         max += MSS;
                     }
@@ -282,6 +318,7 @@ proptest! {
                         for piece in &mut plain {
                             if piece.start >= start.0 && piece.end <= end.0 && !piece.sacked {
                                 piece.sacked = true;
+                                piece.expired = false;
                                 (piece.lost, piece.resent) = (false, false);
                                 expected.push(piece.start);
                             }
@@ -296,7 +333,7 @@ proptest! {
                     let got = map.lose_oldest();
                     prop_assert_eq!(got.map(|p| p.start().0), oldest.as_ref().map(|p| p.start));
                     if let Some(piece) = oldest {
-                        (piece.lost, piece.resent) = (true, false);
+                        (piece.lost, piece.resent, piece.expired) = (true, false, false);
                     }
                 }
                 Op::Lose(ahead) => {
@@ -305,19 +342,19 @@ proptest! {
                     let piece = piece.filter(|p| p.under_way());
                     prop_assert_eq!(map.lose(Offset(place)), piece.is_some());
                     if let Some(piece) = piece {
-                        (piece.lost, piece.resent) = (true, false);
+                        (piece.lost, piece.resent, piece.expired) = (true, false, false);
                     }
                 }
                 Op::ResendLost => {
                     if let Some(&piece) = map.next_lost() {
                         map.resend(piece.start(), piece.end(), now, false);
-                        naive_resend(&mut plain, piece.start().0, piece.end().0, now);
+                        naive_resend(&mut plain, (piece.start().0, piece.end().0), now, false);
                     }
                 }
                 Op::ResendLast => {
                     if let Some(&piece) = map.last() {
                         map.resend(piece.start(), piece.end(), now, true);
-                        naive_resend(&mut plain, piece.start().0, piece.end().0, now);
+                        naive_resend(&mut plain, (piece.start().0, piece.end().0), now, true);
                     }
                 }
                 Op::ResendPart(ahead, len) => {
@@ -325,7 +362,7 @@ proptest! {
                     if start < max {
                         let end = (start + len).min(max);
                         map.resend(Offset(start), Offset(end), now, false);
-                        naive_resend(&mut plain, start, end, now);
+                        naive_resend(&mut plain, (start, end), now, false);
                     }
                 }
                 Op::Pass(nth) => {
@@ -341,10 +378,16 @@ proptest! {
                         }
                     }
                 }
+                Op::Expire => {
+                    map.expire_passed();
+                    for piece in plain.iter_mut().filter(|p| p.under_way()) {
+                        piece.expired |= piece.passed;
+                    }
+                }
                 Op::LoseAll => {
                     map.lose_all();
                     for piece in plain.iter_mut().filter(|p| p.under_way()) {
-                        (piece.lost, piece.resent) = (true, false);
+                        (piece.lost, piece.resent, piece.expired) = (true, false, false);
                     }
                 }
                 Op::Unmark => {
@@ -374,6 +417,8 @@ fn check(map: &mut SendMap, plain: &[Plain]) -> Result<(), TestCaseError> {
         sacked: count(&|p| p.sacked),
         lost: count(&|p| p.lost),
         resent: count(&|p| p.resent),
+        expired: count(&|p| p.expired),
+        again_bytes: plain.iter().map(|p| p.again * (p.end - p.start)).sum(),
     };
     prop_assert_eq!(*map.sums(), expected);
     for (piece, plain) in map.iter().zip(plain) {

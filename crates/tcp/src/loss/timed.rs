@@ -17,6 +17,7 @@ use packet::Segment;
 use record::{Cause, Event, Purpose, Recorder};
 use recovery::dsack;
 use recovery::rack::{Found, Standing};
+use recovery::sendmap::SendMap;
 use recovery::tlp::{ProbeAck, PtoRule, Tlp, Verdict};
 use recovery::undo::{Undo, older};
 use units::{Bytes, Duration, Instant, Offset};
@@ -48,6 +49,9 @@ pub(crate) struct TimedLoss {
 struct Account {
     bytes: u64,
     packets: u64,
+    /// Bytes it covers or newly reports; what was reported before it covers counts once more
+    /// (`changed` of rack_log_ack).
+    changed: u64,
     /// Packets that this acknowledgment covers, and those it reports.
     acked: Delivered,
     reported: Delivered,
@@ -105,6 +109,9 @@ impl Endpoint {
             self.undo_timed_timeout(cx, echo);
         }
         let account = self.account(cx.now, heard, echo);
+        if advances && heard.th_ack == self.snd.max {
+            timed_of!(self).judge.forget_duplicates();
+        }
         if account.newly_reported > 0 {
             let count = self.snd.map.sums().sacked.packets.min(u64::from(u32::MAX)) as u32;
             cx.emit(|| Event::DupAck { count });
@@ -124,8 +131,9 @@ impl Endpoint {
         }
         self.settle_recovery(cx, heard, echo);
         let found = self.detect_losses(cx.now);
-        self.act_on_losses(cx, &found);
-        if self.cc.in_recovery() && self.snd.ecn_episode.is_none() {
+        // rack_log_ack: the acknowledgment that begins a recovery is worth one segment.
+        let began = self.act_on_losses(cx, &found) && timed_of!(self).judge.acknowledges_first();
+        if self.cc.in_recovery() && self.snd.ecn_episode.is_none() && !began {
             self.spend(cx, &account, advances, found.packets > 0);
         }
         if advances {
@@ -147,9 +155,25 @@ impl Endpoint {
         let echo_older =
             |sent_at: Instant| echo.is_some_and(|e| older(e, clock.timestamp(sent_at)));
         let mut account = Account::default();
+        let una = self.snd.una;
         let map = &mut self.snd.map;
         let before = *map.sums();
         let judge = &mut timed_of!(self).judge;
+        let acknowledge = |map: &mut SendMap, judge: &mut Judge, account: &mut Account| {
+            map.acknowledge(heard.th_ack, |piece| {
+                account.acked.add(piece);
+                let older = echo_older(piece.sent_at());
+                account.undone = judge.on_acked(piece, older, &moment).or(account.undone);
+            });
+        };
+        let first = judge.acknowledges_first();
+        if first {
+            acknowledge(map, judge, &mut account);
+            if heard.blocks().is_empty() {
+                let reverted = judge.on_bare_ack(|| map.newest_passed().is_some());
+                account.undone = reverted.or(account.undone);
+            }
+        }
         let mut newest = None;
         let reported = map.apply_sack(heard.blocks(), |piece| {
             account.reported.add(piece);
@@ -161,17 +185,10 @@ impl Endpoint {
         if let Some((sent_at, end)) = newest {
             map.pass(sent_at, end);
         }
-        let mut passed_acked = false;
-        map.acknowledge(heard.th_ack, |piece| {
-            account.acked.add(piece);
-            passed_acked |= piece.passed() && !piece.sacked();
-            let older = echo_older(piece.sent_at());
-            account.undone = judge.on_acked(piece, older, &moment).or(account.undone);
-        });
-        if passed_acked {
-            let any_passed = map.newest_passed().is_some();
-            account.undone = judge.on_passed_acked(any_passed).or(account.undone);
+        if !first {
+            acknowledge(map, judge, &mut account);
         }
+        account.changed = heard.th_ack.since(una).get() + reported.bytes;
         judge.on_ack(heard.th_ack);
         let after = *map.sums();
         let left = |sums: &recovery::sendmap::Sums| {
@@ -189,6 +206,7 @@ impl Endpoint {
         heard: &Heard,
         account: &Account,
     ) {
+        let in_recovery = self.cc.in_recovery();
         let duplicate = dsack::duplicate(heard.th_ack, heard.blocks());
         let (una, max, mss) = (self.snd.una, self.snd.max, self.mss());
         let any_passed = duplicate.is_some() && self.snd.map.newest_passed().is_some();
@@ -205,9 +223,11 @@ impl Endpoint {
         if let Some(block) = duplicate {
             let packets = block.1.since(block.0).get().div_ceil(mss).max(1);
             loss.undo.on_duplicate(block, packets, una);
-            // The duplicate of a probe shows nothing.
-            if verdict != Verdict::NoLoss {
-                restored = loss.judge.on_duplicate(block, una, max, any_passed);
+            // The duplicate of a probe shows nothing; to FreeBSD nor does one within a block
+            // (rack_log_ack).
+            let ignored = loss.judge.acknowledges_first() && block.1 > heard.th_ack;
+            if verdict != Verdict::NoLoss && !ignored {
+                restored = loss.judge.on_duplicate(block, una, max, in_recovery, any_passed);
             }
         }
         if let Some(ssthresh) = restored {
@@ -234,7 +254,6 @@ impl Endpoint {
         if self.cc.in_recovery() {
             self.cc.leave_recovery();
             timed_of!(self).budget = Budget::None;
-            self.snd.map.unmark_lost();
         }
         self.emit_window(cx, Cause::Undone);
     }
@@ -308,7 +327,7 @@ impl Endpoint {
     }
 
     /// Looks for losses, and sets the timer for those that may become some.
-    fn detect_losses(&mut self, now: Instant) -> Found {
+    pub(super) fn detect_losses(&mut self, now: Instant) -> Found {
         let standing = self.standing(now);
         let srtt = self.rtt.srtt();
         let map = &mut self.snd.map;
@@ -328,15 +347,18 @@ impl Endpoint {
         found
     }
 
-    /// What was found lost begins a recovery, unless one runs or a timeout's losses are repaired.
-    fn act_on_losses<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, found: &Found) {
-        if found.packets > 0 {
+    /// What was found lost begins a recovery, unless one runs or a timeout's losses are repaired;
+    /// tells whether one began.
+    fn act_on_losses<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, found: &Found) -> bool {
+        // FreeBSD marks nothing: what it finds lost it finds again until it has been sent.
+        let marked = !timed_of!(self).judge.acknowledges_first();
+        if found.packets > 0 && (marked || !self.cc.in_recovery()) {
             let packets = found.packets.min(u64::from(u32::MAX)) as u32;
             cx.emit(|| Event::Lost { packets });
         }
         let repairing = timed_of!(self).timeout_until.is_some();
         if found.packets == 0 || self.cc.in_recovery() || repairing {
-            return;
+            return false;
         }
         let control = self.cc.control();
         let flight = *self.snd.map.sums();
@@ -351,6 +373,7 @@ impl Endpoint {
         self.snd.timed = None;
         let change = self.cc.on_congested(&self.congested(cx.now, Sign::Loss));
         self.note(cx, change, Cause::FastRetransmit);
+        true
     }
 
     /// Proportional rate reduction.
@@ -365,7 +388,11 @@ impl Endpoint {
         let control = self.cc.control();
         let ssthresh = control.ssthresh.unwrap_or(control.window).get();
         let mss = self.mss();
+        // tcp_rack_output has more to send; else PRR gives no room (rack_update_prr).
+        let limited = self.data_end() <= self.snd.max;
         let ack = budget::Ack {
+            limited,
+            changed: account.changed,
             bytes: account.bytes,
             packets: account.packets,
             advances,
@@ -413,7 +440,15 @@ impl Endpoint {
         account: &Account,
     ) {
         let by_ack = account.acked.packets > 0 || th_ack > self.snd.una;
-        let delivered = if by_ack { &account.acked } else { &account.reported };
+        let both = account.acked.and(&account.reported);
+        let delivered = if timed_of!(self).judge.acknowledges_first() {
+            // The least of all that one acknowledgment tells (USE_RTT_LOW).
+            &both
+        } else if by_ack {
+            &account.acked
+        } else {
+            &account.reported
+        };
         if delivered.packets == 0 {
             return;
         }

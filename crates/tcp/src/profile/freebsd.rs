@@ -52,6 +52,7 @@ pub(super) fn v13_2() -> Profile {
             max: Bytes(2 << 20),
             maxsockbuf: Bytes(2 << 20),
         },
+        reassembly: Some(100),
         // IP_MAXPACKET less link header room: 65535 - (14 + 3); 45 segments of 1448 fit.
         burst: BurstRule::FreeBsd { max: Bytes(65_518) },
         loss: LossRule::Holes(HolesRule { params: HolesParams::FREEBSD_13_0, newsack: false }),

@@ -46,6 +46,7 @@ pub(super) fn v6_18() -> Profile {
             auto: true,
             rmem_max: Bytes(212_992),
         },
+        reassembly: None,
         burst: BurstRule::Linux { min_segments: 2, rtt_log: 9 },
         loss: LossRule::Timed(TimedRule::Linux),
         limited_transmit: true,

@@ -35,6 +35,7 @@ pub(super) fn textbook() -> Profile {
         acks: AckRule::Rfc { timeout: Duration::from_millis(200) },
         send_buffer: SendBufferRule::Fixed { space: Bytes(64 << 20) },
         receive_buffer: ReceiveBufferRule::Fixed { space: Bytes(64 << 20) },
+        reassembly: None,
         burst: BurstRule::Rfc,
         loss: LossRule::Timed(TimedRule::Rfc),
         limited_transmit: true,

@@ -21,6 +21,10 @@ pub(super) enum Budget {
 /// An acknowledgment in recovery.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ack {
+    /// All there is to send is under way.
+    pub(super) limited: bool,
+    /// What it covers or newly reports.
+    pub(super) changed: u64,
     /// What it delivered.
     pub(super) bytes: u64,
     pub(super) packets: u64,
@@ -56,7 +60,11 @@ impl Budget {
                 window.map(|packets| packets * ack.mss)
             }
             Self::FreeBsd(prr) => {
-                prr.on_ack(ack.bytes, sums.pipe(), ack.ssthresh, ack.mss);
+                if ack.limited {
+                    prr.on_limited_application(ack.changed);
+                } else {
+                    prr.on_ack(ack.changed, sums.rack_pipe(), ack.ssthresh, ack.mss);
+                }
                 None
             }
         }

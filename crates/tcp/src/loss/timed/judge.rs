@@ -31,8 +31,11 @@ pub(super) struct FreeBsd {
     rack: RackFreeBsd,
     undo: RackUndo,
     reverts: Reverts,
-    /// When the packet sent last of those delivered had left, and its round trip.
-    latest: (Instant, Duration),
+    /// When the packet sent last of those delivered had left, in microseconds, and its round trip
+    /// (`rc_rack_tmit_time`, `rc_rack_rtt`).
+    latest: (u64, Duration),
+    /// Least round trip of a packet sent once (`rc_rack_min_rtt`).
+    least: Option<Duration>,
 }
 
 /// When something was delivered.
@@ -52,8 +55,9 @@ impl Judge {
                 rule,
                 rack: RackFreeBsd::new(rule.thresh),
                 undo: RackUndo::new(rule.rtt_divisor),
-                reverts: Reverts::begin(u64::MAX),
-                latest: (Instant::ZERO, Duration::ZERO),
+                reverts: Reverts::none(),
+                latest: (0, Duration::ZERO),
+                least: None,
             }),
         }
     }
@@ -72,7 +76,7 @@ impl Judge {
                 false
             }
             Self::FreeBsd(freebsd) => {
-                freebsd.time(piece, at.now);
+                freebsd.time(piece, false, at.now);
                 if piece.passed() {
                     freebsd.rack.on_reordering(at.now);
                 }
@@ -97,31 +101,39 @@ impl Judge {
                 None
             }
             Self::FreeBsd(freebsd) => {
-                freebsd.time(piece, at.now);
+                freebsd.time(piece, echo_older, at.now);
                 if piece.passed() {
                     freebsd.rack.on_reordering(at.now);
+                    freebsd.reverts.on_passed_acked();
                     return None;
                 }
-                match freebsd.undo.on_arrival(&Arrived::of(piece), true, at.srtt, at.now) {
-                    Arrival::Ordinary => None,
-                    Arrival::Reordered => {
-                        freebsd.rack.on_reordering(at.now);
-                        None
-                    }
+                let arrival = freebsd.undo.on_arrival(&Arrived::of(piece), true, at.srtt, at.now);
+                if arrival != Arrival::Ordinary {
+                    freebsd.rack.on_reordering(at.now);
+                }
+                match arrival {
                     Arrival::Undone { ssthresh } => {
-                        freebsd.rack.on_reordering(at.now);
+                        freebsd.reverts.forget();
                         Some(ssthresh)
                     }
+                    _ => None,
                 }
             }
         }
     }
 
-    /// Packets that had been passed were acknowledged.
-    pub(super) fn on_passed_acked(&mut self, any_passed: bool) -> Option<u64> {
+    /// Does the acknowledgment count before the blocks it carries (rack_log_ack)? Elsewhere the
+    /// blocks come first (tcp_ack of Linux).
+    pub(super) const fn acknowledges_first(&self) -> bool {
+        matches!(self, Self::FreeBsd(_))
+    }
+
+    /// An acknowledgment without any block: the older of the reverts is decided.
+    pub(super) fn on_bare_ack(&mut self, any_passed: impl FnOnce() -> bool) -> Option<u64> {
         match self {
-            Self::FreeBsd(freebsd) if freebsd.rule.revert_unsent && freebsd.undo.recovers() => {
-                freebsd.reverts.on_passed_acked(any_passed)
+            Self::FreeBsd(freebsd) if freebsd.reverts.may_revert() => {
+                let reverted = freebsd.reverts.on_bare_ack(any_passed());
+                reverted.filter(|_| freebsd.rule.revert_unsent)
             }
             _ => None,
         }
@@ -140,6 +152,7 @@ impl Judge {
         (start, end): Block,
         snd_una: Offset,
         snd_max: Offset,
+        in_recovery: bool,
         any_passed: bool,
     ) -> Option<u64> {
         match self {
@@ -149,7 +162,7 @@ impl Judge {
             }
             Self::FreeBsd(freebsd) => {
                 freebsd.rack.on_duplicate(snd_max);
-                let reverted = freebsd.reverts.on_duplicate(end - start, any_passed);
+                let reverted = freebsd.reverts.on_duplicate(end - start, in_recovery, any_passed);
                 reverted.filter(|_| freebsd.rule.revert_duplicates)
             }
         }
@@ -170,7 +183,6 @@ impl Judge {
             Self::FreeBsd(freebsd) => {
                 freebsd.rack.on_recovered();
                 freebsd.undo.end();
-                freebsd.reverts.on_recovered();
             }
         }
     }
@@ -191,6 +203,13 @@ impl Judge {
         }
     }
 
+    /// Nothing is under way, or a probe is due: duplicates tell nothing any more.
+    pub(super) fn forget_duplicates(&mut self) {
+        if let Self::FreeBsd(freebsd) = self {
+            freebsd.reverts.forget();
+        }
+    }
+
     /// Looks for losses.
     pub(super) fn detect(
         &mut self,
@@ -200,12 +219,22 @@ impl Judge {
     ) -> Found {
         match self {
             Self::Rfc(rack) | Self::Linux(rack) => rack.detect_loss(map, standing),
-            Self::FreeBsd(freebsd) => {
-                let rtt = RackFreeBsd::rtt(freebsd.latest.1, srtt);
-                let thresh = freebsd.rack.thresh(rtt, standing.now);
-                RackFreeBsd::detect_loss(map, true, 0, thresh, standing.now)
-            }
+            Self::FreeBsd(freebsd) => freebsd.look(map, srtt, standing.now),
         }
+    }
+
+    /// FreeBSD: the packet sent longest ago, if it is lost now. Other systems mark what is lost.
+    pub(super) fn overdue(
+        &mut self,
+        map: &mut SendMap,
+        srtt: Option<Duration>,
+        now: Instant,
+    ) -> Option<Piece> {
+        let Self::FreeBsd(freebsd) = self else { return None };
+        if freebsd.look(map, srtt, now).packets == 0 {
+            return None;
+        }
+        map.oldest().copied()
     }
 
     /// The timer fired: what of the flight is lost. FreeBSD takes all of it for lost
@@ -217,6 +246,7 @@ impl Judge {
             }
             Self::FreeBsd(freebsd) => {
                 freebsd.undo.end();
+                freebsd.reverts.forget();
                 map.lose_all();
             }
         }
@@ -246,10 +276,25 @@ impl Judge {
 }
 
 impl FreeBsd {
-    /// rack_update_rtt: the round trip of the latest-sent packet, if it was sent once.
-    fn time(&mut self, piece: &Piece, now: Instant) {
-        if piece.transmissions() == 1 && piece.sent_at() >= self.latest.0 {
-            self.latest = (piece.sent_at(), now.since(piece.sent_at()));
+    fn look(&mut self, map: &mut SendMap, srtt: Option<Duration>, now: Instant) -> Found {
+        let rtt = RackFreeBsd::rtt(self.latest.1, srtt);
+        let thresh = self.rack.thresh(rtt, now);
+        RackFreeBsd::look(map, true, 0, thresh, now)
+    }
+
+    /// rack_update_rtt: the round trip of the packet sent last, of those sent at once that of the
+    /// first to be delivered. One sent again tells nothing if its original may have arrived: the
+    /// echo is older, or it came back sooner than any packet sent once.
+    fn time(&mut self, piece: &Piece, echo_older: bool, now: Instant) {
+        let rtt = now.since(piece.sent_at()).max(Duration::from_micros(1));
+        if piece.transmissions() == 1 {
+            self.least = Some(self.least.map_or(rtt, |least| least.min(rtt)));
+        } else if echo_older || self.least.is_none_or(|least| rtt < least) {
+            return;
+        }
+        let sent_at = piece.sent_at().as_nanos() / 1_000;
+        if sent_at > self.latest.0 {
+            self.latest = (sent_at, rtt);
         }
     }
 }

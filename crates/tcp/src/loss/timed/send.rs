@@ -3,7 +3,7 @@
 use cc::Controller;
 use record::{Cause, SentKind};
 use recovery::sendmap::Resent;
-use units::{Bytes, Offset};
+use units::{Bytes, Instant, Offset};
 
 use super::timed_of;
 use crate::endpoint::Endpoint;
@@ -12,7 +12,10 @@ use crate::loss::Repair;
 impl Endpoint {
     /// What of the flight is lost goes again first, as far as window and budget let it: where it
     /// begins, its bytes, whether a FIN is among them, and why.
-    pub(crate) fn next_lost(&mut self) -> Option<(Offset, u64, bool, SentKind)> {
+    pub(crate) fn next_lost(&mut self, now: Instant) -> Option<(Offset, u64, bool, SentKind)> {
+        if let Some(overdue) = self.next_overdue(now) {
+            return Some(overdue);
+        }
         let Repair::Timed(loss) = &mut self.snd.repair else { return None };
         if self.snd.map.sums().lost.packets == 0 {
             return None;
@@ -39,6 +42,38 @@ impl Endpoint {
         let repairs_timeout = loss.timeout_until.is_some_and(|until| start < until);
         let cause = if repairs_timeout { Cause::Timeout } else { Cause::FastRetransmit };
         Some((start, len, fin, SentKind::Again(cause)))
+    }
+
+    /// FreeBSD's RACK: the packet sent longest ago goes as soon as it is lost, whatever PRR and the
+    /// window say (tcp_rack_output, rack_fast_rsm_output).
+    fn next_overdue(&mut self, now: Instant) -> Option<(Offset, u64, bool, SentKind)> {
+        let sums = self.snd.map.sums();
+        if !self.cc.in_recovery() || sums.sacked.packets == 0 {
+            return None;
+        }
+        let srtt = self.rtt.srtt();
+        let (data_end, mss) = (self.data_end(), self.mss());
+        let Repair::Timed(loss) = &mut self.snd.repair else { return None };
+        let piece = loss.judge.overdue(&mut self.snd.map, srtt, now)?;
+        let end = piece.end().min(piece.start() + mss);
+        let len = end.min(data_end).since(piece.start()).get();
+        let kind = SentKind::Again(Cause::FastRetransmit);
+        Some((piece.start(), len, end > data_end, kind))
+    }
+
+    /// FreeBSD's RACK: the next packet's time (rack_timer_start), after one went in recovery.
+    pub(crate) fn watch_next_overdue(&mut self, now: Instant) {
+        if self.cc.in_recovery() && self.one_at_a_time() {
+            self.detect_losses(now);
+        }
+    }
+
+    /// Does a pass end with what it sends again (rack_output of FreeBSD)?
+    pub(crate) const fn one_at_a_time(&self) -> bool {
+        match &self.snd.repair {
+            Repair::Timed(loss) => loss.judge.acknowledges_first(),
+            _ => false,
+        }
     }
 
     /// Room for new data while something is reported, lost or recovered: what is not under way of

@@ -17,6 +17,9 @@ impl Endpoint {
     pub(crate) fn on_reorder_timer<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
         let found = self.detect_losses(cx.now);
         self.act_on_losses(cx, &found);
+        if found.packets > 0 && timed_of!(self).judge.acknowledges_first() {
+            self.snd.map.expire_passed();
+        }
         self.call_output();
     }
 
@@ -27,6 +30,7 @@ impl Endpoint {
             return;
         }
         timed_of!(self).probe_due = true;
+        timed_of!(self).judge.forget_duplicates();
         // The timeout comes one timeout after the probe.
         self.arm_retransmit(cx.now);
         self.call_output();
