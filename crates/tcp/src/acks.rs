@@ -54,7 +54,7 @@ impl Endpoint {
     ) {
         let ack = heard.th_ack;
         let bytes = ack - self.snd.una;
-        self.snd.limited = 0;
+        self.end_limited_transmit();
         self.undo_spurious_timeout(cx, segment);
         let mut delivered = Delivered::default();
         self.snd.map.acknowledge(ack, |piece| delivered.add(piece));
@@ -333,7 +333,7 @@ impl Endpoint {
         self.snd.timed = None;
         self.snd.again = probes.then_some(Cause::Timeout);
         self.snd.dup_acks = 0;
-        self.snd.limited = 0;
+        self.end_limited_transmit();
         if matches!(self.state, State::SynSent | State::SynReceived) {
             self.arm_retransmit(cx.now);
             self.call_output();

@@ -17,7 +17,7 @@ use units::{Duration, Instant, Offset, SeqNum};
 use crate::endpoint::{Endpoint, State};
 use crate::loss::Repair;
 use crate::probes::Probe;
-use crate::profile::BurstRule;
+use crate::profile::{BurstRule, Family};
 use crate::sent;
 
 /// IP bytes of a burst at most (RFC 791: the length field).
@@ -93,12 +93,14 @@ impl Endpoint {
                 self.build(cx, &plan, slot);
                 if !plan.more {
                     self.validate_bytes(None);
+                    self.end_limited_call();
                 }
                 Ok(())
             }
             Err(why) => {
                 self.snd.due = false;
                 self.validate_bytes(Some(why));
+                self.end_limited_call();
                 if why != self.snd.waiting {
                     cx.emit(|| Event::Waiting(why));
                 }
@@ -146,8 +148,12 @@ impl Endpoint {
     /// What may be under way: the congestion window, and in limited transmit (RFC 3042) one
     /// segment more for each of the first two duplicates.
     fn send_window(&self) -> u64 {
+        if let Some((window, _)) = self.snd.limited_call {
+            return window;
+        }
         let cwnd = self.cwnd();
-        if !self.cfg.profile.limited_transmit || self.cc.in_recovery() {
+        let bytes = self.cfg.profile.family == Family::FreeBsd;
+        if bytes || !self.cfg.profile.limited_transmit || self.cc.in_recovery() {
             return cwnd;
         }
         cwnd + u64::from(self.snd.limited) * self.mss()

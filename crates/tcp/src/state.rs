@@ -47,8 +47,11 @@ pub(crate) struct Send {
     /// Timeouts in a row (`t_rxtshift`).
     pub(crate) shift: u32,
     pub(crate) dup_acks: u32,
-    /// Segments that limited transmit lets go beyond the window.
+    /// Segments that limited transmit lets go beyond the window; to FreeBSD those that went
+    /// (`snd_limited`).
     pub(crate) limited: u32,
+    /// FreeBSD: the window of the one call that a duplicate makes, and `max` before it.
+    pub(crate) limited_call: Option<(u64, Offset)>,
     /// One segment from `una` on is to go again, for this reason.
     pub(crate) again: Option<Cause>,
     /// Why what lies between `nxt` and `max` goes again.
@@ -130,6 +133,7 @@ impl Send {
             shift: 0,
             dup_acks: 0,
             limited: 0,
+            limited_call: None,
             again: None,
             resend_cause: Cause::Timeout,
             ecn_episode: None,

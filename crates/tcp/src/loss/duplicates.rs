@@ -8,6 +8,7 @@ use units::{Bytes, Offset};
 
 use super::Heard;
 use crate::endpoint::Endpoint;
+use crate::profile::Family;
 
 /// Duplicate acknowledgments that stand for a loss (RFC 5681 section 3.2).
 pub(super) const DUP_THRESHOLD: u32 = 3;
@@ -50,7 +51,6 @@ impl Endpoint {
     pub(crate) fn on_dup_ack<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
         self.snd.dup_acks += 1;
         let count = self.snd.dup_acks;
-        self.snd.limited = count.min(2);
         cx.emit(|| Event::DupAck { count });
         if self.cc.in_recovery() {
             // Each one tells that a segment has left the network (RFC 5681 section 3.2, step 4).
@@ -66,8 +66,45 @@ impl Endpoint {
                 self.snd.dup_acks = 0;
             }
         } else {
-            // Limited transmit may release new data.
+            self.transmit_limited(count);
+        }
+    }
+
+    /// Limited transmit: duplicate number `count` may release a new segment (RFC 3042). FreeBSD
+    /// raises the window for one call of tcp_output to what is under way and a segment for each of
+    /// the first two duplicates that has released none (tcp_do_segment).
+    pub(crate) fn transmit_limited(&mut self, count: u32) {
+        if self.cfg.profile.family != Family::FreeBsd {
+            self.snd.limited = count.min(2);
             self.call_output();
+        } else if (1..DUP_THRESHOLD).contains(&count) && self.cfg.profile.limited_transmit {
+            if count == 1 {
+                self.snd.limited = 0;
+            }
+            if self.data_end() > self.snd.max {
+                let more = u64::from(count.saturating_sub(self.snd.limited)) * self.mss();
+                let window = self.snd.nxt.since(self.snd.una).get() + more;
+                self.snd.limited_call = Some((window, self.snd.max));
+                self.call_output();
+            }
+        }
+    }
+
+    /// The duplicates are over. FreeBSD forgets what they released with the next first one only.
+    pub(crate) fn end_limited_transmit(&mut self) {
+        if self.cfg.profile.family != Family::FreeBsd {
+            self.snd.limited = 0;
+        }
+    }
+
+    /// The call is over: what it sent is counted, and the window is what it was.
+    pub(crate) fn end_limited_call(&mut self) {
+        let Some((_, before)) = self.snd.limited_call.take() else { return };
+        let sent = self.snd.max.since(before).get();
+        if sent > self.mss() {
+            self.snd.limited = 2;
+        } else if sent > 0 {
+            self.snd.limited += 1;
         }
     }
 

@@ -114,15 +114,16 @@ impl Endpoint {
     fn holes_dup_ack<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, heard: &Heard, update: &Update) {
         self.snd.dup_acks += 1;
         let count = self.snd.dup_acks;
-        self.snd.limited = count.min(2);
         cx.emit(|| Event::DupAck { count });
         let maxseg = self.mss();
         if self.cc.in_recovery() {
             self.holes_prr(cx, heard, update);
         } else if count >= DUP_THRESHOLD || holes_of!(self).much_reported(maxseg) {
             self.holes_enter(cx);
+        } else {
+            self.transmit_limited(count);
+            return;
         }
-        // In recovery holes and new data go; before it, limited transmit may release new data.
         self.call_output();
     }
 
@@ -193,7 +194,6 @@ impl Endpoint {
         heard: &Heard,
         update: &Update,
     ) {
-        self.snd.limited = 0;
         if !self.cc.in_recovery() {
             self.snd.dup_acks = 0;
             let maxseg = self.mss();

@@ -129,6 +129,30 @@ fn the_first_two_duplicates_each_release_a_new_segment() {
 }
 
 #[test]
+fn the_window_is_raised_for_the_call_that_the_duplicate_makes() {
+    // tcp_do_segment restores snd_cwnd right after tcp_output: what the application writes later
+    // finds the window as it was.
+    for system in ["freebsd-13.2", "freebsd-main"] {
+        let mut client = config(system, Side::Client);
+        client.tso = false;
+        let mut pair = Pair::new(client, config(system, Side::Server));
+        pair.to_write = 14_480;
+        pair.run(Duration::from_millis(110));
+        pair.now += Duration::from_millis(100);
+        let before = pair.data().count();
+        let mut blocks = packet::SackBlocks::EMPTY;
+        let [left, right] = [1, 2].map(|segments| units::SeqNum(1_001 + segments * 1_448));
+        blocks.push(packet::SackBlock { left, right });
+        let dup = pair.forge(Flags::ACK, 1, 1);
+        let dup = Segment { options: blocks.into(), window: 65_000, ..dup };
+        drop(pair.hear(&dup));
+        pair.to_write = 5_000;
+        pair.serve();
+        assert_eq!(pair.data().count(), before, "{system}");
+    }
+}
+
+#[test]
 fn limited_transmit_is_for_duplicates_that_advance_nothing() {
     // tcp_do_segment of FreeBSD counts an ACK that advances and reports as a duplicate, but raises
     // the window only in the branch of those that do not advance.
