@@ -18,7 +18,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 const USAGE: &str = "usage: cargo xtask golden [DIR or FILE] | floors | digest | docs
-       cargo xtask worlds [--count N] [--seed S] [--jobs J] [--world K] [--out DIR]";
+       cargo xtask worlds [--count N] [--from K] [--seed S] [--jobs J] [--world K] [--out DIR]";
 
 fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().skip(1).collect();

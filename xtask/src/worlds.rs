@@ -20,9 +20,12 @@ const BATCH: u64 = 16;
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask worlds")]
 struct Options {
-    /// How many, from number 0 on.
+    /// How many.
     #[arg(long, default_value_t = 10_000)]
     count: u64,
+    /// Number of the first.
+    #[arg(long, default_value_t = 0)]
+    from: u64,
     /// Seed of all of them.
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -30,7 +33,7 @@ struct Options {
     #[arg(long)]
     jobs: Option<usize>,
     /// Run this one only, and print it.
-    #[arg(long, conflicts_with = "count")]
+    #[arg(long, conflicts_with_all = ["count", "from"])]
     world: Option<u64>,
     /// Where the smallest failing scenarios go.
     #[arg(long, default_value = "target/worlds")]
@@ -91,9 +94,10 @@ fn hunt(options: &Options) -> Tally {
             if first >= options.count {
                 return tally;
             }
-            let upto = options.count.min(first + BATCH);
-            (first..upto).for_each(|number| tally.judge(options.seed, number));
-            bar.inc(upto - first);
+            for number in first..options.count.min(first + BATCH) {
+                tally.judge(options.seed, options.from.saturating_add(number));
+                bar.inc(1);
+            }
         }
     };
     let processors = || thread::available_parallelism().map_or(1, usize::from);
@@ -136,13 +140,14 @@ impl Tally {
 impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Passed { ended, segments, resent, recoveries, timeouts, probes, .. } = self.passed;
-        let Passed { aborted, lost, copied, damaged, .. } = self.passed;
+        let Passed { aborted, lost, copied, damaged, longest, .. } = self.passed;
         writeln!(f, "{} worlds, {} failures", self.worlds(), self.failures.len())?;
         writeln!(f, "  {ended} whose transfers had to end, and did")?;
         writeln!(f, "  {segments} data packets sent, {resent} of them again")?;
         writeln!(f, "  {recoveries} fast recoveries, {timeouts} timeouts, {probes} window probes")?;
         writeln!(f, "  {lost} packets lost, {copied} doubled, {damaged} damaged")?;
-        write!(f, "  {aborted} ends of connections that gave up")
+        writeln!(f, "  {aborted} ends of connections that gave up")?;
+        write!(f, "  {longest} steps in the longest run")
     }
 }
 
@@ -159,13 +164,16 @@ fn bar(count: u64) -> ProgressBar {
 }
 
 fn show_smallest(options: &Options, number: u64, failure: Failure) {
-    eprintln!("making it small ...");
     let text = worlds::draw(options.seed, number);
+    let style = ProgressStyle::with_template("{spinner} making it small: {pos} runs, {elapsed}");
+    let style = style.unwrap_or_else(|_| ProgressStyle::default_spinner());
+    let bar = ProgressBar::no_length().with_style(style);
     // What panics does so hundreds of times while it is made small.
     let hook = panic::take_hook();
     panic::set_hook(Box::new(|_| {}));
-    let (small, failure) = worlds::smallest(&text, failure);
+    let (small, failure) = worlds::smallest(&text, failure, || bar.inc(1));
     panic::set_hook(hook);
+    bar.finish_and_clear();
     println!("{failure}\n");
     let file = options.out.join(format!("seed-{}-world-{number}.toml", options.seed));
     let written = fs::create_dir_all(&options.out).and_then(|()| fs::write(&file, &small));

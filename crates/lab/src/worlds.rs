@@ -36,24 +36,39 @@ pub fn draw(seed: u64, number: u64) -> String {
     print::print(&draft::draw(seed, number))
 }
 
-/// The smallest scenario found that fails as `text` did, and its failure.
-pub fn smallest(text: &str, failure: Failure) -> (String, Failure) {
-    smallest_by(text, failure, judge)
+/// Steps of all runs of one search for the smallest scenario.
+const MOST_STEPS: u64 = 100 * verdict::MOST_STEPS;
+
+/// The smallest scenario found that fails as `text` did, and its failure. `tried` is called before
+/// each run of the search, which ends after a number of steps, not after a time: it finds the same
+/// on every machine.
+pub fn smallest(text: &str, failure: Failure, tried: impl FnMut()) -> (String, Failure) {
+    smallest_by(text, failure, sim::audit::describe, tried)
 }
 
 fn smallest_by(
     text: &str,
     failure: Failure,
-    judge: impl Fn(&str) -> Result<Passed, Failure>,
+    laws: verdict::Laws,
+    mut tried: impl FnMut(),
 ) -> (String, Failure) {
     let kind = failure.kind();
     let mut last = failure;
-    let small = shrink(text, |text| match judge(text) {
-        Err(failure) if failure.kind() == kind => {
-            last = failure;
-            true
+    let mut steps = 0;
+    let small = shrink(text, |text| {
+        if steps >= MOST_STEPS {
+            return false;
         }
-        _ => false,
+        tried();
+        let (verdict, taken) = verdict::judge_by(text, laws);
+        steps += taken;
+        match verdict {
+            Err(failure) if failure.kind() == kind => {
+                last = failure;
+                true
+            }
+            _ => false,
+        }
     });
     (small, last)
 }

@@ -11,7 +11,7 @@ fn run(seed: u64, count: u64) -> Passed {
         match judge(&text) {
             Ok(world) => passed += world,
             Err(failure) => {
-                let (small, failure) = smallest(&text, failure);
+                let (small, failure) = smallest(&text, failure, || {});
                 let again = format!("cargo xtask worlds --seed {seed} --world {number}");
                 panic!("{again}\n{failure}\n\n{small}");
             }

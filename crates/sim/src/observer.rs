@@ -4,6 +4,9 @@ use packet::Segment;
 use record::{Event, Movement, Recorder, SenderState, Who};
 use units::Instant;
 
+/// Turns of a run between two calls of [`Observer::progress`].
+pub const PROGRESS_EVERY: u64 = 1 << 16;
+
 /// A recorder that may also look through the scenario's taps.
 pub trait Observer: Recorder {
     /// A segment passed capture point number `tap` of the scenario; `outbound`: it leaves the
@@ -12,7 +15,8 @@ pub trait Observer: Recorder {
         let _ = (at, tap, outbound, segment);
     }
 
-    /// Called now and then with the virtual time reached, for progress bars.
+    /// Called with the virtual time reached, once in [`PROGRESS_EVERY`] turns: for progress bars,
+    /// and for whoever leaves a run in which time stands still.
     fn progress(&mut self, now: Instant) {
         let _ = now;
     }

@@ -13,7 +13,7 @@ use packets::Parcel;
 
 use crate::app::Application;
 use crate::card::Card;
-use crate::observer::Observer;
+use crate::observer::{Observer, PROGRESS_EVERY};
 use crate::outcome::{FlowOutcome, Outcome};
 use crate::road::{self, Roads, Station};
 use crate::scenario::{App, Burst, Close, Element, Flow, Pause, Scenario, TapPlace};
@@ -67,8 +67,6 @@ const SERVER: usize = 1;
 const fn end_of(flow: usize, side: usize) -> usize {
     2 * flow + side
 }
-/// Entries of the calendar between two calls of [`Observer::progress`].
-const PROGRESS_EVERY: u64 = 1 << 16;
 
 /// One end of a flow.
 #[derive(Debug)]
@@ -85,6 +83,8 @@ struct End {
     /// Time of the entry in the calendar that wakes its application.
     app_at: Option<Instant>,
     closed: bool,
+    /// Its connection was given up or reset: nobody takes what its application writes.
+    gone: bool,
     /// Its application has reset the connection.
     gave_up: bool,
 }
@@ -117,6 +117,8 @@ struct World<'a, O: Observer> {
     ends: Vec<End>,
     flows: Vec<Connection>,
     open: usize,
+    /// Entries of the calendar that were taken, and turns of applications.
+    turns: u64,
 }
 
 /// Runs a scenario to its end, or to the end of its time.
@@ -126,7 +128,6 @@ struct World<'a, O: Observer> {
 pub fn run<O: Observer>(scenario: &Scenario, observer: &mut O) -> Result<Outcome, SetupError> {
     let mut world = World::new(scenario, observer)?;
     let end = Instant::ZERO + scenario.duration;
-    let mut entries = 0_u64;
     while world.open > 0 {
         // Without an entry nothing will ever happen: the rest of the time passes.
         let Some((at, wake)) = world.calendar.pop().filter(|&(at, _)| at <= end) else {
@@ -134,11 +135,8 @@ pub fn run<O: Observer>(scenario: &Scenario, observer: &mut O) -> Result<Outcome
             break;
         };
         world.now = at;
+        world.count_turn();
         world.happen(wake);
-        entries += 1;
-        if entries.is_multiple_of(PROGRESS_EVERY) {
-            world.observer.progress(at);
-        }
     }
     Ok(world.outcome())
 }
@@ -169,6 +167,7 @@ impl<'a, O: Observer> World<'a, O> {
             ends: Vec::with_capacity(2 * scenario.flows.len()),
             flows: Vec::with_capacity(scenario.flows.len()),
             open: scenario.flows.len(),
+            turns: 0,
         };
         for (index, flow) in scenario.flows.iter().enumerate() {
             let ends = (flow.from, flow.to);
@@ -197,6 +196,7 @@ impl<'a, O: Observer> World<'a, O> {
             armed: None,
             app_at: None,
             closed: false,
+            gone: false,
             gave_up: false,
         };
         let draws = Stream::named(self.scenario.seed, &format!("flow {}", flow.name), "pause");
@@ -210,6 +210,14 @@ impl<'a, O: Observer> World<'a, O> {
             read_all_at: None,
         });
         self.calendar.push(started, Wake::Start(index as u32));
+    }
+
+    #[inline]
+    fn count_turn(&mut self) {
+        self.turns += 1;
+        if self.turns.is_multiple_of(PROGRESS_EVERY) {
+            self.observer.progress(self.now);
+        }
     }
 
     fn happen(&mut self, wake: Wake) {
@@ -238,6 +246,7 @@ impl<'a, O: Observer> World<'a, O> {
             if !acts {
                 break;
             }
+            self.count_turn();
             self.act(index);
         }
         let end = &mut self.ends[index];
@@ -288,6 +297,7 @@ impl<'a, O: Observer> World<'a, O> {
         let (one, other) = (index, index ^ 1);
         let was_over = self.ends[one].closed && self.ends[other].closed;
         self.ends[one].closed = true;
+        self.ends[one].gone |= aborted;
         // The other side of a reset hears of it by the segment.
         self.ends[other].closed |= aborted && !self.ends[one].gave_up;
         if !was_over && self.ends[other].closed {
@@ -346,7 +356,9 @@ impl<'a, O: Observer> World<'a, O> {
                 connection.read_all_at.get_or_insert(self.now);
             }
         }
-        if let Some(at) = end.app.next_act(self.now).filter(|&at| at > self.now) {
+        let writes_in_vain = end.gone && index % 2 == CLIENT;
+        let next = end.app.next_act(self.now).filter(|&at| at > self.now && !writes_in_vain);
+        if let Some(at) = next {
             self.call_app(index, at);
         }
     }

@@ -7,7 +7,7 @@ use common::{MBIT, all_taps, bulk, host, ms, pair, road};
 use packet::{Flags, Segment};
 use record::Off;
 use record::{Event, Recorder, SenderState, Who};
-use sim::scenario::{App, Burst, Close, Element, Flow, Keepalive, Pause, Reads, Scenario};
+use sim::scenario::{App, Burst, Close, During, Element, Flow, Keepalive, Pause, Reads, Scenario};
 use sim::{Latency, Observer};
 use tcp::profile::ReceiveBufferRule;
 use units::{Bytes, Duration, Instant};
@@ -226,4 +226,51 @@ fn a_silent_connection_is_probed_if_its_applications_want_it() {
         let often = Keepalive { idle: Some(Duration::from_secs(60)), ..Keepalive::default() };
         assert!(probes(Some(often)).len() > 1_000, "{profile}");
     }
+}
+
+/// Counts turns of a run, in lots of 65,536.
+struct Lots(u64);
+
+impl Recorder for Lots {
+    const ON: bool = false;
+
+    fn record(&mut self, _: Instant, _: Who, _: Event, _: Option<&SenderState>) {}
+}
+
+impl Observer for Lots {
+    fn progress(&mut self, _: Instant) {
+        self.0 += 1;
+    }
+}
+
+/// On and off 77,000 times a second, over a road whose way back is cut from 50 ms to a minute on.
+fn hectic(during: During) -> Scenario {
+    let on = Burst::For(Duration::from_micros(2));
+    let off = Pause::Fixed(Duration::from_micros(11));
+    let app = App::OnOff { on, off, bytes: Some(Bytes(500_000)) };
+    let hosts = [host("client", "freebsd-14.3"), host("server", "freebsd-14.3")];
+    let cut = Element::Outage { from: ms(50), until: ms(60_000), during };
+    let back = vec![Element::Delay(ms(10)), cut];
+    pair(hosts, road(100 * MBIT, ms(10)), back, Flow { app, ..bulk(0) })
+}
+
+#[test]
+fn a_burst_that_finds_no_room_waits_for_it() {
+    let mut lots = Lots(0);
+    let outcome = sim::run(&hectic(During::Held), &mut lots).unwrap();
+    assert!(outcome.flows[0].finished && outcome.ended > Instant::ZERO + ms(60_000));
+    assert_eq!(lots.0, 0);
+}
+
+#[test]
+fn nobody_writes_to_a_connection_that_is_gone() {
+    let mut scenario = hectic(During::Lost);
+    // Given up soon after the last answer, long before the second flow begins.
+    scenario.flows[0].keepalive =
+        Some(Keepalive { idle: Some(ms(100)), interval: Some(ms(100)), count: Some(2) });
+    scenario.flows.push(Flow { name: "later".into(), start: ms(90_000), ..bulk(1_000) });
+    let mut lots = Lots(0);
+    let outcome = sim::run(&scenario, &mut lots).unwrap();
+    assert!(!outcome.flows[0].finished && outcome.flows[1].finished);
+    assert_eq!(lots.0, 0);
 }

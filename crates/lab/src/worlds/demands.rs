@@ -86,6 +86,7 @@ fn survives(scenario: &Scenario, flow: &Flow) -> bool {
         listed: 0,
         outage: Duration::ZERO,
         too_tight: false,
+        before: 0,
     };
     let over = |path: usize| scenario.flows.iter().filter(|flow| flow.path == path).count() as u64;
     let through = |element: &Element| {
@@ -93,12 +94,15 @@ fn survives(scenario: &Scenario, flow: &Flow) -> bool {
         let leads = |path: &Path| path.forward.iter().chain(&path.reverse).any(|e| e == element);
         paths.filter(|(_, path)| leads(path)).map(|(number, _)| over(number)).sum()
     };
-    for element in path.forward.iter().chain(&path.reverse) {
-        match element {
-            Element::Shared(index) => {
-                faults.add(&scenario.shared[*index].element, through(element));
+    for road in [&path.forward, &path.reverse] {
+        faults.before = 0;
+        for element in road {
+            match element {
+                Element::Shared(index) => {
+                    faults.add(&scenario.shared[*index].element, through(element));
+                }
+                own => faults.add(own, over(flow.path)),
             }
-            own => faults.add(own, over(flow.path)),
         }
     }
     !faults.too_tight
@@ -117,6 +121,9 @@ struct Faults {
     outage: Duration,
     /// A station is too slow or too small.
     too_tight: bool,
+    /// Packets of the same flow that may come before the one that counts, though they left behind
+    /// it: its retransmission and what goes along with it may be turned round every time.
+    before: u64,
 }
 
 impl Faults {
@@ -148,18 +155,23 @@ impl Faults {
                 self.outage += until.saturating_sub(*from);
             }
             // One packet is on the line.
-            Element::Link { rate, limit } => self.room(*rate, *limit, 2 * (flows - 1)),
-            Element::Shaper { rate, limit, .. } => self.room(*rate, *limit, 2 * flows),
+            Element::Link { rate, limit } => self.room(*rate, *limit, 2 * (flows - 1), flows),
+            Element::Shaper { rate, limit, .. } => self.room(*rate, *limit, 2 * flows, flows),
             Element::Policer { rate, burst } => {
-                self.room(*rate, Limit::Bytes(*burst), 2 * flows);
+                self.room(*rate, Limit::Bytes(*burst), 2 * flows, flows);
             }
+            Element::Reverse(params) => self.before += u64::from(params.group.get()) - 1,
+            Element::Displace { places, .. } => self.before += u64::from(places.get()),
+            Element::Late { .. } => self.before += 1,
             _ => {}
         }
     }
 
-    /// A station must have room for a packet and its answer of every flow: where several are sent
-    /// again at one moment, the same one would find none every time.
-    fn room(&mut self, rate: Rate, limit: Limit, packets: u64) {
+    /// A station must have room for a packet and its answer of every flow, and for what may come
+    /// before it: where several are sent again at one moment, the same one would find none every
+    /// time.
+    fn room(&mut self, rate: Rate, limit: Limit, packets: u64, flows: u64) {
+        let packets = packets + self.before * flows;
         let enough = match limit {
             Limit::Bytes(bytes) => bytes.get() >= packets * self.largest.get(),
             Limit::Packets(limit) => u64::from(limit) >= packets,

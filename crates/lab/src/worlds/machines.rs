@@ -7,6 +7,7 @@ use toml::{Table, Value};
 use units::{Bytes, Duration};
 
 use super::luck::{Luck, size, span, table};
+use super::talks::SHORTEST_SILENCE;
 
 /// The smallest packet that IPv6 must be able to send (RFC 8200 section 5).
 const IPV6_MTU: u64 = 1_280;
@@ -145,13 +146,13 @@ fn gro(luck: &mut Luck) -> Value {
 /// A value that the system takes for the knob, if a few draws find one.
 fn setting(knob: &Knob, profile: &Profile, largest: u64, luck: &mut Luck) -> Option<Value> {
     (0..4).find_map(|_| {
-        let (value, text) = value(knob.kind(), largest, luck);
+        let (value, text) = value(knob, largest, luck);
         knob.set(&mut profile.clone(), value).ok().map(|()| text)
     })
 }
 
-fn value(kind: Kind, largest: u64, luck: &mut Luck) -> (knobs::Value, Value) {
-    match kind {
+fn value(knob: &Knob, largest: u64, luck: &mut Luck) -> (knobs::Value, Value) {
+    match knob.kind() {
         Kind::Count => {
             let other = luck.magnitude(1..=1_000);
             let n = luck.pick(&[0, 1, 2, 3, 10, 100, 250, other]);
@@ -166,7 +167,8 @@ fn value(kind: Kind, largest: u64, luck: &mut Luck) -> (knobs::Value, Value) {
             (knobs::Value::Size(Bytes(bytes)), size(bytes))
         }
         Kind::Time => {
-            let millis = luck.magnitude(1..=1_000);
+            let least = if knob.name.contains("keep") { SHORTEST_SILENCE / 1_000 } else { 1 };
+            let millis = luck.magnitude(least..=1_000);
             (knobs::Value::Time(Duration::from_millis(millis)), span(1_000 * millis))
         }
         Kind::Sizes => {

@@ -33,16 +33,19 @@ pub fn shrink(text: &str, mut fails: impl FnMut(&str) -> bool) -> String {
     loop {
         let before = root.clone();
         for edits in [whole_parts, detours, keys, references, numbers] {
-            // Behind an edit that was taken, the same number is another edit.
+            let mut all = edits(&root);
             let mut next = 0;
-            while let Some(smaller) = edits(&root).into_iter().nth(next) {
+            while next < all.len() {
                 tries += 1;
                 if tries > MOST_TRIES {
                     return print(&root);
                 }
-                match fails(&print(&smaller)) {
-                    true => root = smaller,
-                    false => next += 1,
+                if fails(&print(&all[next])) {
+                    // Behind an edit that was taken, the same number is another edit.
+                    root = all.swap_remove(next);
+                    all = edits(&root);
+                } else {
+                    next += 1;
                 }
             }
         }

@@ -4,6 +4,10 @@ use toml::{Table, Value};
 
 use super::luck::{Luck, size, span, table};
 
+/// Silence of a connection, in microseconds, before and between probes: shorter ones add nothing
+/// but millions of probes while a lossy transfer crawls along.
+pub(super) const SHORTEST_SILENCE: u64 = 50_000;
+
 /// Draws the key of an application and what it holds. An `endless` one writes until the run ends.
 pub(super) fn application(endless: bool, luck: &mut Luck) -> (&'static str, Value) {
     match luck.within(0..=5) {
@@ -37,9 +41,9 @@ pub(super) fn keepalive(luck: &mut Luck) -> Value {
     }
     let longest = luck.pick(&[1_000_000, 4_000_000_000]);
     let mut keys = Table::new();
-    keys.insert("idle".into(), luck.span(1_000..=longest));
+    keys.insert("idle".into(), luck.span(SHORTEST_SILENCE..=longest));
     if luck.once_in(2) {
-        keys.insert("interval".into(), luck.span(1_000..=longest));
+        keys.insert("interval".into(), luck.span(SHORTEST_SILENCE..=longest));
     }
     if luck.once_in(2) {
         keys.insert("count".into(), luck.count(1..=127));

@@ -8,15 +8,16 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use check::{EndSummary, Rejection, Summary, Violation, World};
 use record::{Event, Movement, Recorder, SenderState, SentKind, Who};
 use sim::audit::{AuditError, describe, run_against};
+use sim::observer::{Observer, PROGRESS_EVERY};
 use sim::scenario::Scenario;
-use sim::{FlowOutcome, Observer, Outcome};
+use sim::{FlowOutcome, Outcome};
 use units::Instant;
 
 use super::demands::{has_time, may_wait, must_end, totals};
 use crate::scenario::{self, Overrides};
 
-/// A run of so many events and steps of packets is taken for one that never ends.
-const MOST_STEPS: u64 = 5_000_000;
+/// A run of so many events, steps of packets and turns is taken for one that never ends.
+pub(super) const MOST_STEPS: u64 = 5_000_000;
 
 /// What happened in a world that obeyed, or in several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -43,6 +44,8 @@ pub struct Passed {
     pub copied: u64,
     /// Packets damaged.
     pub damaged: u64,
+    /// Steps of the longest run of them.
+    pub longest: u64,
 }
 
 impl AddAssign for Passed {
@@ -58,6 +61,7 @@ impl AddAssign for Passed {
         self.lost += other.lost;
         self.copied += other.copied;
         self.damaged += other.damaged;
+        self.longest = self.longest.max(other.longest);
     }
 }
 
@@ -76,6 +80,7 @@ impl Passed {
             lost: summary.lost,
             copied: summary.copies,
             damaged: summary.damaged,
+            longest: steps.taken,
         }
     }
 }
@@ -138,17 +143,24 @@ impl fmt::Display for Failure {
 /// # Errors
 /// What is wrong with it, or with its run.
 pub fn judge(text: &str) -> Result<Passed, Failure> {
-    judge_by(text, describe)
+    judge_by(text, describe).0
 }
 
-/// Judges by the laws of another world.
-pub(super) fn judge_by(text: &str, laws: fn(&Scenario) -> World) -> Result<Passed, Failure> {
+/// The laws of a world.
+pub(super) type Laws = fn(&Scenario) -> World;
+
+/// Judges by other laws; the number says how many steps the run took.
+pub(super) fn judge_by(text: &str, laws: Laws) -> (Result<Passed, Failure>, u64) {
+    let mut steps = Steps::default();
+    (run(text, laws, &mut steps), steps.taken)
+}
+
+fn run(text: &str, laws: Laws, steps: &mut Steps) -> Result<Passed, Failure> {
     let loaded = scenario::load(text, "world", &Overrides::default()).map_err(|errors| {
         Failure::Refused(errors.iter().map(|error| format!("{error}\n")).collect())
     })?;
     let scenario = &loaded.scenario;
-    let mut steps = Steps::default();
-    let run = AssertUnwindSafe(|| run_against(scenario, &laws(scenario), &mut steps));
+    let run = AssertUnwindSafe(|| run_against(scenario, &laws(scenario), steps));
     let (outcome, summary) = match catch_unwind(run) {
         Ok(Ok(found)) => found,
         Ok(Err(AuditError::Setup(error))) => return Err(Failure::Refused(format!("{error:?}"))),
@@ -164,7 +176,7 @@ pub(super) fn judge_by(text: &str, laws: fn(&Scenario) -> World) -> Result<Passe
     waits_for_nothing(scenario, &outcome).map_err(Failure::Stalled)?;
     delivered(scenario, &outcome, &summary.flows).map_err(Failure::Undelivered)?;
     let ended = scenario.flows.iter().all(|flow| must_end(scenario, flow));
-    Ok(Passed::one(&outcome, &summary, &steps, ended))
+    Ok(Passed::one(&outcome, &summary, steps, ended))
 }
 
 /// A run that lasts to the end of all time has a connection in it that nothing will ever happen to.
@@ -227,8 +239,8 @@ struct Steps {
 struct TooMany;
 
 impl Steps {
-    fn step(&mut self) {
-        self.taken += 1;
+    fn step(&mut self, steps: u64) {
+        self.taken += steps;
         if self.taken > MOST_STEPS {
             resume_unwind(Box::new(TooMany));
         }
@@ -240,7 +252,7 @@ impl Recorder for Steps {
     const PACKETS: bool = true;
 
     fn record(&mut self, _: Instant, _: Who, event: Event, _: Option<&SenderState>) {
-        self.step();
+        self.step(1);
         match event {
             Event::Sent { kind: SentKind::Probe, .. } => self.probes += 1,
             Event::Aborted => self.aborted += 1,
@@ -249,8 +261,13 @@ impl Recorder for Steps {
     }
 
     fn moved(&mut self, _: Instant, _: Movement) {
-        self.step();
+        self.step(1);
     }
 }
 
-impl Observer for Steps {}
+impl Observer for Steps {
+    /// A run that records nothing comes to its end too.
+    fn progress(&mut self, _: Instant) {
+        self.step(PROGRESS_EVERY);
+    }
+}

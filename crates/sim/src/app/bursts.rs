@@ -67,13 +67,11 @@ impl Bursts {
         self.left == Some(0) && self.pending == 0
     }
 
-    /// When it will have something to write though nothing was said to it.
+    /// When it will have something to write though nothing was said to it. Amid a burst it has
+    /// offered all it has, and the stack says when there is room.
     pub(crate) fn next_write(&self, now: Instant) -> Option<Instant> {
-        match self.on {
-            _ if self.done() || self.pending > 0 => None,
-            Burst::For(span) if self.begins <= now => Some(self.ends(span)),
-            _ => Some(self.begins),
-        }
+        let waits = self.pending > 0 || self.begins <= now;
+        (!waits && !self.done()).then_some(self.begins)
     }
 
     /// The end of a burst that lasts for `span`, which is some time at least.
@@ -128,7 +126,7 @@ mod tests {
     #[test]
     fn bursts_of_time_end_whatever_the_stack_took() {
         let mut bursts = bursts(Burst::For(ms(20)), Pause::Fixed(ms(10)), Some(5_000));
-        assert_eq!((bursts.offer(at(5)), bursts.next_write(at(5))), (5_000, Some(at(25))));
+        assert_eq!((bursts.offer(at(5)), bursts.next_write(at(5))), (5_000, None));
         bursts.taken(at(5), 1_000);
         assert_eq!(bursts.offer(at(24)), 4_000);
         assert_eq!((bursts.offer(at(25)), bursts.next_write(at(25))), (0, Some(at(35))));
