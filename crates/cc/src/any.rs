@@ -3,9 +3,10 @@
 use units::{Bytes, Offset};
 
 use crate::contract::{
-    Acked, Change, Congested, Control, Controller, Established, Idle, Recovered, RttSample,
+    AckSample, Acked, Change, Congested, Control, Controller, Established, Idle, Recovered,
+    RttSample,
 };
-use crate::cubic::{FreeBsdCubic, RfcCubic};
+use crate::cubic::{FreeBsdCubic, LinuxCubic, RfcCubic};
 use crate::{LinuxReno, NewReno};
 
 /// Any controller. An enum, since a scenario chooses and a boxed one could not be cloned.
@@ -17,6 +18,8 @@ pub enum AnyController {
     LinuxReno(LinuxReno),
     /// FreeBSD's CUBIC.
     FreeBsdCubic(FreeBsdCubic),
+    /// Linux's CUBIC.
+    LinuxCubic(LinuxCubic),
     /// RFC 9438's CUBIC.
     RfcCubic(RfcCubic),
 }
@@ -28,6 +31,7 @@ macro_rules! inner {
             AnyController::NewReno($cc) => $call,
             AnyController::LinuxReno($cc) => $call,
             AnyController::FreeBsdCubic($cc) => $call,
+            AnyController::LinuxCubic($cc) => $call,
             AnyController::RfcCubic($cc) => $call,
         }
     };
@@ -64,6 +68,14 @@ impl Controller for AnyController {
 
     fn on_rtt_sample(&mut self, sample: &RttSample) -> Change {
         inner!(self, cc => cc.on_rtt_sample(sample))
+    }
+
+    fn on_ack_sample(&mut self, sample: &AckSample) -> Change {
+        inner!(self, cc => cc.on_ack_sample(sample))
+    }
+
+    fn on_tx_start(&mut self, ticks: u64, last_sent: u64) {
+        inner!(self, cc => cc.on_tx_start(ticks, last_sent));
     }
 
     fn control(&self) -> Control {
@@ -110,6 +122,12 @@ impl From<LinuxReno> for AnyController {
 impl From<FreeBsdCubic> for AnyController {
     fn from(cc: FreeBsdCubic) -> Self {
         Self::FreeBsdCubic(cc)
+    }
+}
+
+impl From<LinuxCubic> for AnyController {
+    fn from(cc: LinuxCubic) -> Self {
+        Self::LinuxCubic(cc)
     }
 }
 

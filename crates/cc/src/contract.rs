@@ -23,6 +23,8 @@ pub struct Smoothed {
 /// The connection is established; sent once, before all others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Established {
+    /// When it was.
+    pub now: Instant,
     /// The kernel's tick counter (`ticks`, `jiffies`).
     pub ticks: u64,
     /// Oldest byte not yet acknowledged, the first one the controller governs.
@@ -92,10 +94,12 @@ pub enum Signal {
 /// A [`Signal`] with the stack's state at that moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Congested {
-    /// What was seen.
-    pub signal: Signal,
+    /// When it was seen.
+    pub now: Instant,
     /// The kernel's tick counter.
     pub ticks: u64,
+    /// What was seen.
+    pub signal: Signal,
     /// Acknowledgment number of the segment that brought it; `snd_una` at a timeout.
     pub th_ack: Offset,
     /// End of what was ever sent.
@@ -137,6 +141,25 @@ pub struct RttSample {
     pub transmissions: u32,
     /// Bytes in flight when it was sent.
     pub flight: u64,
+}
+
+/// A round trip by send times, measured by the newest packet that an acknowledgment covered or
+/// reported, as Linux tells its controllers (`struct ack_sample`). It comes before the [`Acked`] of
+/// the same segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AckSample {
+    /// When the segment arrived.
+    pub now: Instant,
+    /// The kernel's tick counter then.
+    pub ticks: u64,
+    /// The sample.
+    pub rtt: Duration,
+    /// `snd_una` as the segment leaves it.
+    pub una: Offset,
+    /// First byte not yet sent.
+    pub snd_nxt: Offset,
+    /// What the stack would pace at, in bytes per second (`sk_pacing_rate`); 0 while unknown.
+    pub pacing_rate: u64,
 }
 
 /// What a controller grants.
@@ -212,6 +235,17 @@ pub trait Controller: Clone + Debug {
     fn on_rtt_sample(&mut self, sample: &RttSample) -> Change {
         let _ = sample;
         Change::None
+    }
+
+    /// A round trip was measured. Only Linux's stack calls it.
+    fn on_ack_sample(&mut self, sample: &AckSample) -> Change {
+        let _ = sample;
+        Change::None
+    }
+
+    /// Data leaves at tick `ticks` while nothing is under way; the last had left at tick `last_sent`.
+    fn on_tx_start(&mut self, ticks: u64, last_sent: u64) {
+        let _ = (ticks, last_sent);
     }
 
     /// What it grants now.

@@ -2,7 +2,7 @@
 //!
 //! Reading order: [`contract`] (what a controller is told and what it answers), [`newreno`]
 //! (FreeBSD's NewReno, by kernel version), [`linux_reno`] (Linux's `reno`), [`cubic`] (by system and
-//! version), [`hystart`] and [`hystart_rfc`] (slow start that ends itself), [`quic_newreno`]
+//! version), [`linux`] (what Linux's controllers share), [`hystart`] and [`hystart_rfc`] (slow start that ends itself), [`quic_newreno`]
 //! (RFC 9002's, with events of its own), [`any`](mod@any) (one of them, chosen while running),
 //! [`registry`] (names users know).
 //!
@@ -18,6 +18,7 @@ pub mod cubic;
 mod freebsd;
 pub mod hystart;
 pub mod hystart_rfc;
+pub mod linux;
 pub mod linux_reno;
 pub mod newreno;
 pub mod quic_newreno;
@@ -25,10 +26,10 @@ pub mod registry;
 
 pub use any::AnyController;
 pub use contract::{
-    Acked, Change, Congested, Control, Controller, Established, Growth, Idle, Recovered, RttSample,
-    Signal, Smoothed,
+    AckSample, Acked, Change, Congested, Control, Controller, Established, Growth, Idle, Recovered,
+    RttSample, Signal, Smoothed,
 };
-pub use cubic::{FreeBsdCubic, RfcCubic};
+pub use cubic::{FreeBsdCubic, LinuxCubic, RfcCubic};
 pub use linux_reno::LinuxReno;
 pub use newreno::NewReno;
 pub use quic_newreno::QuicNewReno;

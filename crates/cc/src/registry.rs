@@ -56,13 +56,12 @@ pub const NOT_MODELLED: [&str; 8] =
 ///
 /// # Errors
 ///
-/// [`NoController`] says whether the name is real at all. `cubic` of a system that has none here
-/// is not modelled.
-pub fn find(name: &str, cubic: Option<Variant>) -> Result<Algorithm, NoController> {
+/// [`NoController`] says whether the name is real at all.
+pub fn find(name: &str, cubic: Variant) -> Result<Algorithm, NoController> {
     match name {
         "newreno" => Ok(Algorithm::NewReno),
         "reno" => Ok(Algorithm::Reno),
-        "cubic" => cubic.map(Algorithm::Cubic).ok_or(NoController::NotModelled),
+        "cubic" => Ok(Algorithm::Cubic(cubic)),
         _ if NOT_MODELLED.contains(&name) => Err(NoController::NotModelled),
         _ => VARIANTS
             .iter()
@@ -79,7 +78,7 @@ mod tests {
 
     #[test]
     fn every_listed_name_is_found() {
-        let own = Some(Variant::Rfc);
+        let own = Variant::Rfc;
         assert!(NAMES.iter().all(|name| find(name, own).is_ok()));
         assert!(NOT_MODELLED.iter().all(|name| find(name, own) == Err(NoController::NotModelled)));
         assert_eq!(find("newreon", own), Err(NoController::Unknown));
@@ -87,9 +86,8 @@ mod tests {
 
     #[test]
     fn cubic_is_the_systems_own_unless_a_variant_is_named() {
-        assert_eq!(find("cubic", Some(Variant::Rfc)), Ok(Algorithm::Cubic(Variant::Rfc)));
-        assert_eq!(find("cubic", None), Err(NoController::NotModelled));
+        assert_eq!(find("cubic", Variant::Rfc), Ok(Algorithm::Cubic(Variant::Rfc)));
         let ticks = Variant::FreeBsd(Params::FREEBSD_13_0);
-        assert_eq!(find("cubic-ticks", Some(Variant::Rfc)), Ok(Algorithm::Cubic(ticks)));
+        assert_eq!(find("cubic-ticks", Variant::Rfc), Ok(Algorithm::Cubic(ticks)));
     }
 }

@@ -169,8 +169,9 @@ impl Endpoint {
 
     pub(crate) fn congested(&self, now: Instant, signal: Sign) -> Congested {
         Congested {
-            signal,
+            now,
             ticks: self.clock.tick(now),
+            signal,
             th_ack: self.snd.una,
             snd_max: self.snd.max,
             pipe: self.pipe(),

@@ -1,7 +1,10 @@
 //! One side of a connection: its state and the doors through which the world reaches it.
 
 use cc::cubic::Variant;
-use cc::{AnyController, Change, Controller, FreeBsdCubic, Growth, LinuxReno, NewReno, RfcCubic};
+use cc::{
+    AnyController, Change, Controller, FreeBsdCubic, Growth, LinuxCubic, LinuxReno, NewReno,
+    RfcCubic,
+};
 use machine::{Cx, Signal};
 use packet::{Dir, IpVersion, Segment, SynLayout};
 use record::{Cause, Event, Purpose, Recorder, SenderState, Waiting};
@@ -138,6 +141,7 @@ impl Endpoint {
             cc::Algorithm::Cubic(Variant::FreeBsd(params)) => {
                 FreeBsdCubic::new(params, profile.newreno, profile.hz).into()
             }
+            cc::Algorithm::Cubic(Variant::Linux) => LinuxCubic::new(profile.hz).into(),
             cc::Algorithm::Cubic(Variant::Rfc) => RfcCubic::new().into(),
         };
         let state = match cfg.side {

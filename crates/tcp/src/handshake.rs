@@ -169,6 +169,7 @@ impl Endpoint {
         }
         self.snd.repair = Repair::new(&self.cfg.profile, self.link.sack);
         let change = self.cc.on_established(&Established {
+            now: cx.now,
             ticks: self.clock.tick(cx.now),
             una: Offset(1),
             mss: self.link.mss,

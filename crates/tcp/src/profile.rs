@@ -28,7 +28,7 @@ pub struct Profile {
     /// FreeBSD's NewReno in this version, its sysctls applied.
     pub newreno: cc::newreno::Params,
     /// The system's own CUBIC; `None` where it is not modelled.
-    pub cubic: Option<cc::cubic::Variant>,
+    pub cubic: cc::cubic::Variant,
     /// Shrink the window of a connection that was idle (`tcp_slow_start_after_idle`; FreeBSD
     /// always does).
     pub after_idle: bool,
@@ -322,6 +322,12 @@ impl Profile {
         }
     }
 
+    /// The congestion control the system uses by itself.
+    pub fn controller(&self) -> Algorithm {
+        // A default is a name of the registry, as a test shows.
+        self.algorithm(self.default_cc).unwrap_or(Algorithm::Cubic(self.cubic))
+    }
+
     /// The congestion control of that name on this system.
     ///
     /// # Errors
@@ -339,6 +345,8 @@ mod tests {
     fn every_listed_profile_exists_under_its_own_name() {
         for name in NAMES {
             assert_eq!(Profile::named(name).map(|p| p.name), Some(name));
+            let profile = Profile::named(name).unwrap();
+            assert_eq!(profile.algorithm(profile.default_cc), Ok(profile.controller()));
         }
         assert_eq!(Profile::named("windows-11"), None);
     }
@@ -351,7 +359,7 @@ mod tests {
             let profile = Profile::named(name).unwrap();
             (profile.default_cc, profile.cubic)
         };
-        let freebsd = |params| Some(Variant::FreeBsd(params));
+        let freebsd = Variant::FreeBsd;
         assert_eq!(own("freebsd-13.2"), ("newreno", freebsd(Params::FREEBSD_13_0)));
         for name in ["freebsd-14.3", "freebsd-rack-14.3"] {
             assert_eq!(own(name), ("cubic", freebsd(Params::FREEBSD_STABLE_14)));
@@ -359,6 +367,7 @@ mod tests {
         for name in ["freebsd-main", "freebsd-rack-main"] {
             assert_eq!(own(name), ("cubic", freebsd(Params::FREEBSD_D46546)));
         }
-        assert_eq!(own("rfc").1, Some(Variant::Rfc));
+        assert_eq!(own("linux-6.18"), ("cubic", Variant::Linux));
+        assert_eq!(own("rfc").1, Variant::Rfc);
     }
 }

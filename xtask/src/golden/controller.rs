@@ -126,6 +126,7 @@ fn begin<C: Subject>(
     let mut cc = C::of_version(version, hz, hystart_mode(scenario))
         .ok_or_else(|| row.garbled(inputs.version, &format!("{version:?} is not known")))?;
     let _: Change = cc.on_established(&Established {
+        now: Instant::ZERO,
         ticks: row.number(inputs.ticks)?,
         una: Offset(snd_una),
         mss,
@@ -177,7 +178,9 @@ fn step<C: Subject>(
     let place = |column| row.number::<u32>(column).map(|place| Offset(place.into()));
     let snd_max = place(states.snd_max)?;
     let ticks = row.number(inputs.ticks)?;
-    let congested = |signal, th_ack| Congested { signal, ticks, th_ack, snd_max, pipe, snd_wnd };
+    let now = Instant::ZERO;
+    let congested =
+        |signal, th_ack| Congested { now, ticks, signal, th_ack, snd_max, pipe, snd_wnd };
     let snd_una = Offset(connection.snd_una);
     // What changed is in the columns; why, in the events.
     let _: Change = match row.text(inputs.event) {

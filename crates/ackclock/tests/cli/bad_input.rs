@@ -53,7 +53,6 @@ refused! {
     unknown_host: "to = \"sink\"\nbulk" => "to = \"snik\"\nbulk";
     unknown_cc: "\"newreno\"" => "\"new-reno\"";
     cc_not_modelled: "\"newreno\"" => "\"bbr\"";
-    default_cc_not_modelled: "profile = \"linux-6.18\"\ncc = \"reno\"" => "profile = \"linux-6.18\"";
     unknown_knob: "cc = \"newreno\"" =>
         "cc = \"newreno\"\nknobs = { \"net.inet.tcp.abc_lvar\" = 2 }";
     knob_of_the_other_family: "cc = \"newreno\"" =>

@@ -11,6 +11,7 @@ const MAXSEG: u32 = 1_460;
 
 fn established() -> Established {
     Established {
+        now: Instant::ZERO,
         ticks: 0,
         una: Offset(0),
         mss: MSS,
@@ -47,8 +48,9 @@ fn acked(bytes: u64, nsegs: u32) -> Acked {
 
 fn congested(signal: Signal) -> Congested {
     Congested {
-        signal,
+        now: Instant::ZERO,
         ticks: 0,
+        signal,
         th_ack: Offset(0),
         snd_max: Offset(100_000),
         pipe: 50_000,

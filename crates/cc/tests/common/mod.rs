@@ -5,8 +5,8 @@ use ackclock_cc as cc;
 use cc::cubic::VARIANTS;
 use cc::cubic::Variant;
 use cc::{
-    Acked, AnyController, Change, Congested, Controller, Established, FreeBsdCubic, LinuxReno,
-    NewReno, Recovered, RfcCubic, Signal, Smoothed, newreno,
+    AckSample, Acked, AnyController, Change, Congested, Controller, Established, FreeBsdCubic,
+    LinuxCubic, LinuxReno, NewReno, Recovered, RfcCubic, Signal, Smoothed, newreno,
 };
 use units::{Duration, Instant, Offset};
 
@@ -23,6 +23,7 @@ pub(crate) fn all() -> Vec<(&'static str, AnyController)> {
     ];
     all.extend(VARIANTS.map(|(name, variant)| match variant {
         Variant::FreeBsd(params) => (name, FreeBsdCubic::new(params, newreno, HZ as u32).into()),
+        Variant::Linux => (name, LinuxCubic::new(HZ as u32).into()),
         Variant::Rfc => (name, RfcCubic::new().into()),
     }));
     all
@@ -54,6 +55,7 @@ impl Sender {
         };
         let ticks = sender.ticks();
         let _ = sender.cc.on_established(&Established {
+            now: Instant::ZERO,
             ticks,
             una: Offset(1),
             mss: MSS,
@@ -88,6 +90,14 @@ impl Sender {
         let micros = self.rtt.as_micros() as u32;
         let srtt = Smoothed { ticks: micros / 1_000, micros, samples: self.samples };
         let ticks = self.ticks();
+        let _ = self.cc.on_ack_sample(&AckSample {
+            now: self.now,
+            ticks,
+            rtt: self.rtt,
+            una: Offset(self.una),
+            snd_nxt: Offset(self.max),
+            pacing_rate: 0,
+        });
         self.cc.on_acked(&Acked {
             now: self.now,
             ticks,
@@ -107,8 +117,9 @@ impl Sender {
 
     pub(crate) fn congested(&mut self, signal: Signal) -> Change {
         let event = Congested {
-            signal,
+            now: self.now,
             ticks: self.ticks(),
+            signal,
             th_ack: Offset(self.una),
             snd_max: Offset(self.max),
             pipe: self.max - self.una,

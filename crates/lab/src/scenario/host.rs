@@ -2,8 +2,7 @@
 
 use core::num::NonZeroU32;
 
-use cc::Algorithm;
-use cc::registry::{self, NoController};
+use cc::registry;
 use serde_json::{Value as Json, json};
 use sim::scenario::{Host, Offload};
 use tcp::profile::{NAMES, Profile};
@@ -14,17 +13,13 @@ use super::kinds::{OneOf, Size, Span, Switch, Whole, wrong_kind};
 use super::knobs::{self, Knobs};
 use super::nearest::did_you_mean;
 use super::offload::{self, Merging};
-use super::source::{Fault, Place};
+use super::source::Fault;
 use super::tree::{Node, Value};
 
 static PROFILE: Key<OneOf> =
     Key::required("profile", OneOf { names: &NAMES }, "the system whose TCP the host runs");
-static CC: Key<Controller> = Key::optional(
-    "cc",
-    Controller,
-    "the profile's own",
-    "congestion control; needed where the profile's own is not modelled yet",
-);
+static CC: Key<Controller> =
+    Key::optional("cc", Controller, "the profile's own", "congestion control");
 static MTU: Key<Size> = Key::optional(
     "mtu",
     Size { least: Bytes(576), most: Bytes(65_535) },
@@ -128,10 +123,9 @@ pub(super) fn read(name: &str, node: &Node, reader: &mut Reader) -> Option<Host>
     let named = fields.get(&PROFILE, reader);
     let mut profile = named.and_then(|named| Profile::named(named.value));
     let cc = match &profile {
-        Some(profile) if !fields.has(&CC) => default_cc(profile, &fields, reader),
-        Some(profile) => {
-            fields.get(&CC, reader).and_then(|cc| on_system(profile, cc.value, cc.place, reader))
-        }
+        Some(profile) if !fields.has(&CC) => Some(profile.controller()),
+        // A name of the registry is one on every system.
+        Some(profile) => fields.get(&CC, reader).and_then(|cc| profile.algorithm(cc.value).ok()),
         None => {
             let _ = fields.get(&CC, reader);
             None
@@ -166,42 +160,6 @@ pub(super) fn read(name: &str, node: &Node, reader: &mut Reader) -> Option<Host>
     })
 }
 
-/// The controller a system uses by itself.
-fn default_cc(profile: &Profile, fields: &Fields<'_>, reader: &mut Reader) -> Option<Algorithm> {
-    let found = profile.algorithm(profile.default_cc).ok();
-    if found.is_none() {
-        let message = format!(
-            "{} uses `{}` by itself, which is not modelled yet",
-            profile.name, profile.default_cc
-        );
-        let place = fields.node(&PROFILE).map_or(fields.place, |node| node.place);
-        let advice = format!("name one that is: cc = {}", quoted(&modelled(profile)));
-        reader.report(Fault::new(place, message).hint(advice));
-    }
-    found
-}
-
-/// The controller of that name on a system, whose own it may be.
-fn on_system(
-    profile: &Profile,
-    name: &'static str,
-    place: Place,
-    reader: &mut Reader,
-) -> Option<Algorithm> {
-    let found = profile.algorithm(name).ok();
-    if found.is_none() {
-        let message = format!("`{name}` of {} is not modelled yet", profile.name);
-        let expected = quoted(&modelled(profile));
-        reader.report(Fault::new(place, message).expected(expected));
-    }
-    found
-}
-
-/// Names of controllers that a system can have.
-fn modelled(profile: &Profile) -> Vec<&'static str> {
-    registry::NAMES.into_iter().filter(|name| profile.algorithm(name).is_ok()).collect()
-}
-
 /// A congestion controller by its name.
 struct Controller;
 
@@ -226,9 +184,9 @@ impl Kind for Controller {
         if let Some(known) = registry::NAMES.into_iter().find(|known| known == name) {
             return Some(known);
         }
-        let message = match registry::find(name, None) {
-            Err(NoController::NotModelled) => format!("`{name}` is not modelled yet"),
-            _ => format!("{} is no congestion control", node.describe()),
+        let message = match registry::NOT_MODELLED.contains(&name.as_str()) {
+            true => format!("`{name}` is not modelled yet"),
+            false => format!("{} is no congestion control", node.describe()),
         };
         let guess = did_you_mean(name, registry::NAMES);
         reader.report(Fault::new(node.place, message).expected(expected).hint(guess));

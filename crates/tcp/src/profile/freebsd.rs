@@ -25,7 +25,7 @@ pub(super) fn v13_2() -> Profile {
         family: Family::FreeBsd,
         default_cc: "newreno",
         newreno: Params::FREEBSD_13_0,
-        cubic: Some(Variant::FreeBsd(cubic::Params::FREEBSD_13_0)),
+        cubic: Variant::FreeBsd(cubic::Params::FREEBSD_13_0),
         after_idle: true,
         idle: IdleRule::HeardOrSent,
         forgiven_syns: 0,
@@ -83,7 +83,7 @@ pub(super) fn v14_3() -> Profile {
     profile.name = "freebsd-14.3";
     profile.default_cc = "cubic";
     profile.newreno = Params::FREEBSD_14_3;
-    profile.cubic = Some(Variant::FreeBsd(cubic::Params::FREEBSD_STABLE_14));
+    profile.cubic = Variant::FreeBsd(cubic::Params::FREEBSD_STABLE_14);
     profile.loss = LossRule::Holes(HolesRule { params: HolesParams::FREEBSD_14_3, newsack: true });
     profile
 }
@@ -93,7 +93,7 @@ pub(super) fn main() -> Profile {
     let mut profile = v14_3();
     profile.name = "freebsd-main";
     profile.newreno = Params::FREEBSD_MAIN_2024_10;
-    profile.cubic = Some(Variant::FreeBsd(cubic::Params::FREEBSD_D46546));
+    profile.cubic = Variant::FreeBsd(cubic::Params::FREEBSD_D46546);
     profile.loss = LossRule::Holes(HolesRule { params: HolesParams::FREEBSD_MAIN, newsack: true });
     profile
 }

@@ -1,5 +1,6 @@
 //! Linux.
 
+use cc::cubic::Variant;
 use cc::newreno::Params;
 use packet::SynLayout;
 use units::{Bytes, Duration};
@@ -17,7 +18,7 @@ pub(super) fn v6_18() -> Profile {
         name: "linux-6.18",
         family: Family::Linux,
         default_cc: "cubic",
-        cubic: None,
+        cubic: Variant::Linux,
         newreno: Params::FREEBSD_13_0,
         after_idle: true,
         idle: IdleRule::Sent,

@@ -18,7 +18,7 @@ pub(super) fn textbook() -> Profile {
         name: "rfc",
         family: Family::Rfc,
         default_cc: "newreno",
-        cubic: Some(Variant::Rfc),
+        cubic: Variant::Rfc,
         newreno: Params { growth_unit: Unit::Mss, ..Params::FREEBSD_13_0 },
         after_idle: true,
         idle: IdleRule::Sent,

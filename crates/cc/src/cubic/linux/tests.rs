@@ -1,0 +1,181 @@
+//! Each rule of the controller, one by one.
+
+use units::{Bytes, Duration};
+
+use super::*;
+use crate::contract::{
+    Acked, Change, Congested, Controller, Established, Growth, Signal, Smoothed,
+};
+
+const MSS: u64 = 1_448;
+
+fn at(ms: u64) -> Instant {
+    Instant::ZERO + Duration::from_millis(ms)
+}
+
+/// Established at no time, in congestion avoidance at `cwnd` packets.
+fn avoiding(cwnd: u64) -> LinuxCubic {
+    let mut cc = LinuxCubic::new(250);
+    let _ = cc.on_established(&Established {
+        now: Instant::ZERO,
+        ticks: 0,
+        una: Offset(0),
+        mss: MSS as u32,
+        maxseg: 1_460,
+        snd_scale: 10,
+        syn_retransmitted: false,
+        ssthresh: None,
+    });
+    cc.set_window(Bytes(cwnd * MSS));
+    cc.set_threshold(Some(Bytes(cwnd * MSS)));
+    cc
+}
+
+fn acked(ms: u64, packets: u32) -> Acked {
+    Acked {
+        now: at(ms),
+        ticks: ms / 4,
+        rtt: None,
+        srtt: Smoothed::default(),
+        snd_nxt: Offset(0),
+        una: Offset(0),
+        bytes: u64::from(packets) * MSS,
+        packets,
+        nsegs: 1,
+        resending: false,
+        snd_wnd: 1 << 20,
+        window_limited: true,
+        max_packets_out: 0,
+    }
+}
+
+fn congested(ms: u64, signal: Signal) -> Congested {
+    Congested {
+        now: at(ms),
+        ticks: ms / 4,
+        signal,
+        th_ack: Offset(0),
+        snd_max: Offset(1_000_000),
+        pipe: 0,
+        snd_wnd: 1 << 20,
+    }
+}
+
+fn sample(ms: u64, rtt_us: u64) -> AckSample {
+    AckSample {
+        now: at(ms),
+        ticks: ms / 4,
+        rtt: Duration::from_micros(rtt_us),
+        una: Offset(0),
+        snd_nxt: Offset(1),
+        pacing_rate: 1_000_000,
+    }
+}
+
+#[test]
+fn a_loss_leaves_seven_tenths_and_remembers_the_window() {
+    let mut cc = avoiding(100);
+    assert_eq!(cc.on_congested(&congested(0, Signal::Loss)), Change::RecoveryBegan);
+    // 100 * 717 / 1024 = 70.02
+    assert_eq!((cc.snd_ssthresh(), cc.operations().last_max_cwnd()), (70, 100));
+    let _ = cc.on_recovered(&crate::Recovered { th_ack: Offset(1_000_000), pipe: 0 });
+    // Below the last one: 70 * 1741 / 2048 = 59.5.
+    let _ = cc.on_congested(&congested(0, Signal::Loss));
+    assert_eq!((cc.snd_ssthresh(), cc.operations().last_max_cwnd()), (49, 59));
+}
+
+#[test]
+fn a_timeout_forgets_the_curve() {
+    let mut cc = avoiding(100);
+    let _ = cc.on_ack_sample(&sample(1, 45_000));
+    assert_eq!(cc.operations().delay_min(), 45_000);
+    assert_eq!(cc.on_congested(&congested(2, Signal::Timeout { shift: 1 })), Change::Collapsed);
+    assert_eq!((cc.snd_cwnd(), cc.snd_ssthresh()), (1, 70));
+    let cubic = cc.operations();
+    assert_eq!((cubic.last_max_cwnd(), cubic.delay_min(), cubic.cnt()), (0, 0, 0));
+    assert_eq!(cubic.hystart().round_start(), at(2));
+}
+
+#[test]
+fn without_a_loss_it_grows_by_a_twentieth() {
+    // reference/linux.md 3: after an exit without loss cnt <= 20.
+    let mut cc = avoiding(100);
+    let _ = cc.on_acked(&acked(1_000, 19));
+    assert_eq!((cc.snd_cwnd(), cc.snd_cwnd_cnt(), cc.operations().cnt()), (100, 19, 20));
+    assert_eq!(cc.on_acked(&acked(1_000, 1)), Change::Grew(Growth::Avoidance));
+    assert_eq!((cc.snd_cwnd(), cc.snd_cwnd_cnt()), (101, 0));
+}
+
+#[test]
+fn while_the_window_stands_still_the_increment_is_held_for_a_32nd_of_a_second() {
+    // HZ / 32 = 7 jiffies of 4 ms. A loss at 10 leaves 7, and the curve begins at
+    // 10 - (410 * 2003^3 >> 40) = 8.
+    let mut cc = avoiding(10);
+    let _ = cc.on_congested(&congested(0, Signal::Loss));
+    let _ = cc.on_recovered(&crate::Recovered { th_ack: Offset(1_000_000), pipe: 0 });
+    let _ = cc.on_acked(&acked(400, 3));
+    let _ = cc.on_acked(&acked(400, 4));
+    assert_eq!((cc.snd_cwnd(), cc.operations().cnt()), (8, 7));
+    // The curve is not above 8.
+    let _ = cc.on_acked(&acked(404, 1));
+    assert_eq!(cc.operations().cnt(), 800);
+    // By 39 packets Reno would have grown twice (by one each 8 * 15 / 8 = 15), but nobody looks.
+    let _ = cc.on_acked(&acked(435, 30));
+    assert_eq!((cc.operations().cnt(), cc.operations().tcp_cwnd()), (800, 7));
+    let _ = cc.on_acked(&acked(436, 1));
+    assert_eq!((cc.operations().tcp_cwnd(), cc.operations().ack_cnt()), (9, 9));
+    assert_eq!(cc.operations().cnt(), 8);
+}
+
+#[test]
+fn the_curve_is_computed_once_per_jiffy() {
+    let mut cc = avoiding(100);
+    let _ = cc.on_acked(&acked(1_000, 20));
+    assert_eq!((cc.snd_cwnd(), cc.operations().epoch_age()), (101, Some(0)));
+    let cnt = cc.operations().cnt();
+    // The window changed, the jiffy did not.
+    let _ = cc.on_acked(&acked(1_003, 1));
+    assert_eq!((cc.operations().cnt(), cc.operations().epoch_age()), (cnt, Some(0)));
+    let _ = cc.on_acked(&acked(1_004, 1));
+    assert_eq!(cc.operations().epoch_age(), Some(1));
+}
+
+#[test]
+fn it_grows_by_half_per_round_trip_at_most() {
+    // Far beyond the middle of the curve.
+    let mut cc = avoiding(10);
+    let _ = cc.on_acked(&acked(1_000, 1));
+    let _ = cc.on_acked(&acked(60_000, 1));
+    assert_eq!(cc.operations().cnt(), 2);
+}
+
+#[test]
+fn a_pause_is_no_time_on_the_curve() {
+    let mut cc = avoiding(100);
+    let _ = cc.on_acked(&acked(1_000, 1));
+    cc.on_tx_start(750, 250);
+    let _ = cc.on_acked(&acked(3_040, 1));
+    assert_eq!(cc.operations().epoch_age(), Some(10));
+}
+
+#[test]
+fn delays_of_the_first_second_of_an_epoch_do_not_count() {
+    let mut cc = avoiding(100);
+    let _ = cc.on_acked(&acked(1_000, 1));
+    let _ = cc.on_ack_sample(&sample(1_996, 10_000));
+    assert_eq!(cc.operations().delay_min(), 0);
+    let _ = cc.on_ack_sample(&sample(2_000, 10_000));
+    assert_eq!(cc.operations().delay_min(), 10_000);
+    let _ = cc.on_ack_sample(&sample(2_004, 10_001));
+    assert_eq!(cc.operations().delay_min(), 10_000);
+}
+
+#[test]
+fn the_end_of_a_train_keeps_the_window_and_takes_it_as_threshold() {
+    let mut cc = avoiding(20);
+    cc.set_threshold(None);
+    assert_eq!(cc.on_ack_sample(&sample(1, 1_000)), Change::None);
+    assert_eq!(cc.on_ack_sample(&sample(2, 1_000)), Change::SlowStartEnded);
+    assert_eq!((cc.snd_cwnd(), cc.snd_ssthresh()), (20, 20));
+    assert!(!cc.in_slow_start());
+}

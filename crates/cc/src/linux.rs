@@ -1,0 +1,325 @@
+//! What Linux's controllers share: the congestion fields of `struct tcp_sock` and their moves.
+//!
+//! Sources: tcp_cong.c (tcp_slow_start, tcp_cong_avoid_ai, tcp_reno_undo_cwnd), tcp.h
+//! (tcp_is_cwnd_limited, tcp_current_ssthresh, struct tcp_congestion_ops), tcp_output.c
+//! (tcp_cwnd_restart), tcp_input.c (tcp_enter_loss, tcp_init_cwnd_reduction,
+//! tcp_end_cwnd_reduction, tcp_undo_cwnd_reduction). Kernel 6.18.
+//!
+//! Windows count packets here, and bytes at the door. There is no L limit: an ACK for 45 packets
+//! adds 45 in slow start. The kernel's own rule that acknowledgments which do not advance
+//! `snd_una` grow nothing while no reordering was seen is the stack's (`tcp_may_raise_cwnd`): it
+//! does not tell the controller of them.
+
+use core::fmt::Debug;
+
+use units::{Bytes, Instant, Offset};
+
+use crate::contract::{
+    AckSample, Acked, Change, Congested, Control, Controller, Established, Growth, Idle, Recovered,
+    Signal,
+};
+
+/// `TCP_INFINITE_SSTHRESH`: the threshold while unset.
+pub(crate) const SSTHRESH_UNSET: u32 = 0x7fff_ffff;
+/// `TCP_INIT_CWND`.
+const INIT_CWND: u32 = 10;
+
+/// What tells one of Linux's controllers from another (`struct tcp_congestion_ops`).
+pub trait Operations: Clone + Debug {
+    /// The connection is established (`init`); the first byte to be sent is `snd_nxt`.
+    fn init(&mut self, now: Instant, snd_nxt: Offset) {
+        let _ = (now, snd_nxt);
+    }
+
+    /// The new threshold, in packets, after a sign of congestion (`ssthresh`).
+    fn ssthresh(&mut self, snd_cwnd: u32) -> u32;
+
+    /// In congestion avoidance `acked` packets were delivered (`cong_avoid`): how many make the
+    /// window grow by one.
+    fn packets_per_growth(&mut self, ticks: u64, snd_cwnd: u32, acked: u32) -> u32;
+
+    /// The timer fired (`set_state` with TCP_CA_Loss).
+    fn on_loss_state(&mut self, now: Instant, snd_nxt: Offset) {
+        let _ = (now, snd_nxt);
+    }
+
+    /// The first packet leaves after nothing was under way (`cwnd_event`, CA_EVENT_TX_START).
+    fn on_tx_start(&mut self, ticks: u64, last_sent: u64) {
+        let _ = (ticks, last_sent);
+    }
+
+    /// A round trip was measured (`pkts_acked`). Is slow start to end with this window?
+    fn ends_slow_start(&mut self, sample: &AckSample, snd_cwnd: u32, in_slow_start: bool) -> bool {
+        let _ = (sample, snd_cwnd, in_slow_start);
+        false
+    }
+}
+
+/// One of Linux's controllers, one connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Linux<O> {
+    operations: O,
+    mss: u32,
+    snd_cwnd: u32,
+    snd_cwnd_cnt: u32,
+    snd_ssthresh: u32,
+    /// `snd_nxt` when the last episode began.
+    high_seq: Offset,
+    phase: Phase,
+    prior_cwnd: u32,
+    prior_ssthresh: u32,
+}
+
+/// Congestion state as far as the window needs it (`icsk_ca_state`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// Open or Disorder: the window grows.
+    Open,
+    /// Recovery or CWR: PRR holds the window.
+    Reducing,
+    /// After a timeout: the window grows.
+    Loss,
+}
+
+impl<O: Operations> Linux<O> {
+    /// A controller that opens with [`on_established`](Controller::on_established).
+    pub const fn with(operations: O) -> Self {
+        Self {
+            operations,
+            mss: 1,
+            snd_cwnd: INIT_CWND,
+            snd_cwnd_cnt: 0,
+            snd_ssthresh: SSTHRESH_UNSET,
+            high_seq: Offset(0),
+            phase: Phase::Open,
+            prior_cwnd: 0,
+            prior_ssthresh: 0,
+        }
+    }
+
+    /// The algorithm's own state.
+    pub const fn operations(&self) -> &O {
+        &self.operations
+    }
+
+    /// `snd_cwnd` in packets.
+    pub const fn snd_cwnd(&self) -> u32 {
+        self.snd_cwnd
+    }
+
+    /// `snd_cwnd_cnt`: packets on the way to the next one of growth in congestion avoidance.
+    pub const fn snd_cwnd_cnt(&self) -> u32 {
+        self.snd_cwnd_cnt
+    }
+
+    /// `snd_ssthresh` in packets; 2,147,483,647 while unset.
+    pub const fn snd_ssthresh(&self) -> u32 {
+        self.snd_ssthresh
+    }
+
+    /// `tcp_is_cwnd_limited`: has the flight come near enough to the window for it to grow?
+    fn is_cwnd_limited(&self, event: &Acked) -> bool {
+        event.window_limited
+            || (self.in_slow_start()
+                && u64::from(self.snd_cwnd) < 2 * u64::from(event.max_packets_out))
+    }
+
+    /// `tcp_slow_start`: grows by `acked` up to the threshold; what lies beyond is left over.
+    fn slow_start(&mut self, acked: u32) -> u32 {
+        let cwnd = self.snd_cwnd.saturating_add(acked).min(self.snd_ssthresh);
+        let left = acked - (cwnd - self.snd_cwnd);
+        self.snd_cwnd = cwnd;
+        left
+    }
+
+    /// `tcp_cong_avoid_ai`: one packet for each `w` packets delivered.
+    fn avoidance(&mut self, w: u32, acked: u32) {
+        let w = w.max(1);
+        if self.snd_cwnd_cnt >= w {
+            self.snd_cwnd_cnt = 0;
+            self.snd_cwnd = self.snd_cwnd.saturating_add(1);
+        }
+        self.snd_cwnd_cnt = self.snd_cwnd_cnt.saturating_add(acked);
+        if self.snd_cwnd_cnt >= w {
+            self.snd_cwnd = self.snd_cwnd.saturating_add(self.snd_cwnd_cnt / w);
+            self.snd_cwnd_cnt %= w;
+        }
+    }
+
+    /// `tcp_current_ssthresh`: three quarters of the window count as proven, outside an episode.
+    fn current_ssthresh(&self) -> u32 {
+        match self.phase {
+            Phase::Reducing => self.snd_ssthresh,
+            Phase::Open | Phase::Loss => {
+                self.snd_ssthresh.max((self.snd_cwnd >> 1) + (self.snd_cwnd >> 2))
+            }
+        }
+    }
+
+    fn remember(&mut self, high_seq: Offset) {
+        self.high_seq = high_seq;
+        self.prior_cwnd = self.snd_cwnd;
+        self.prior_ssthresh = self.current_ssthresh();
+    }
+
+    /// Loss or an ECN echo: the threshold is lowered, the window is left to the stack's PRR.
+    fn enter_reduction(&mut self, event: &Congested) -> Change {
+        if self.phase == Phase::Reducing {
+            return Change::None;
+        }
+        self.remember(event.snd_max);
+        self.snd_cwnd_cnt = 0;
+        self.snd_ssthresh = self.operations.ssthresh(self.snd_cwnd);
+        self.phase = Phase::Reducing;
+        Change::RecoveryBegan
+    }
+
+    /// `tcp_enter_loss`. A flight lowers the threshold once, unless it has moved on meanwhile.
+    fn enter_loss(&mut self, event: &Congested, shift: u32) -> Change {
+        let lowered = self.phase != Phase::Open && event.th_ack < self.high_seq;
+        if !lowered || (self.phase == Phase::Loss && shift == 1) {
+            self.remember(event.snd_max);
+            self.snd_ssthresh = self.operations.ssthresh(self.snd_cwnd);
+        }
+        self.high_seq = event.snd_max;
+        self.snd_cwnd = 1;
+        self.snd_cwnd_cnt = 0;
+        self.phase = Phase::Loss;
+        self.operations.on_loss_state(event.now, event.snd_max);
+        Change::Collapsed
+    }
+
+    /// `tcp_undo_cwnd_reduction`.
+    fn undo(&mut self) -> Change {
+        self.snd_cwnd = self.snd_cwnd.max(self.prior_cwnd);
+        self.snd_ssthresh = self.snd_ssthresh.max(self.prior_ssthresh);
+        self.phase = Phase::Open;
+        Change::Undone
+    }
+}
+
+impl<O: Operations> Controller for Linux<O> {
+    fn on_established(&mut self, event: &Established) -> Change {
+        let mut operations = self.operations.clone();
+        operations.init(event.now, event.una);
+        *self = Self::with(operations);
+        self.mss = event.mss.max(1);
+        self.high_seq = event.una;
+        if event.syn_retransmitted {
+            self.snd_cwnd = 1;
+        }
+        if let Some(remembered) = event.ssthresh {
+            self.snd_ssthresh = packets(remembered, self.mss).max(2);
+        }
+        Change::None
+    }
+
+    fn on_acked(&mut self, event: &Acked) -> Change {
+        if self.phase == Phase::Loss && event.una >= self.high_seq {
+            self.phase = Phase::Open;
+        }
+        if self.phase == Phase::Reducing || !self.is_cwnd_limited(event) {
+            return Change::None;
+        }
+        let before = self.snd_cwnd;
+        let mut growth = Growth::Avoidance;
+        let mut acked = event.packets;
+        if self.in_slow_start() {
+            growth = Growth::SlowStart;
+            acked = self.slow_start(acked);
+            if acked == 0 {
+                return if self.snd_cwnd > before { Change::Grew(growth) } else { Change::None };
+            }
+        }
+        let w = self.operations.packets_per_growth(event.ticks, self.snd_cwnd, acked);
+        self.avoidance(w, acked);
+        if self.snd_cwnd > before { Change::Grew(growth) } else { Change::None }
+    }
+
+    fn on_ack_sample(&mut self, sample: &AckSample) -> Change {
+        let slow_start = self.in_slow_start();
+        if self.operations.ends_slow_start(sample, self.snd_cwnd, slow_start) {
+            self.snd_ssthresh = self.snd_cwnd;
+            Change::SlowStartEnded
+        } else {
+            Change::None
+        }
+    }
+
+    fn on_tx_start(&mut self, ticks: u64, last_sent: u64) {
+        self.operations.on_tx_start(ticks, last_sent);
+    }
+
+    fn on_congested(&mut self, event: &Congested) -> Change {
+        match event.signal {
+            Signal::Loss | Signal::Ecn => self.enter_reduction(event),
+            Signal::Timeout { shift } => self.enter_loss(event, shift),
+            Signal::SpuriousTimeout | Signal::SpuriousRecovery => self.undo(),
+        }
+    }
+
+    fn on_recovered(&mut self, _event: &Recovered) -> Change {
+        if self.phase == Phase::Reducing {
+            self.snd_cwnd = self.snd_ssthresh;
+        }
+        self.phase = Phase::Open;
+        Change::RecoveryEnded
+    }
+
+    /// `tcp_cwnd_restart`: halved for each timeout that would have passed, not below the start.
+    fn on_idle(&mut self, event: &Idle) -> Change {
+        self.snd_ssthresh = self.current_ssthresh();
+        let floor = self.snd_cwnd.min(INIT_CWND);
+        let before = self.snd_cwnd;
+        let mut left = event.idle;
+        while left > event.rto && self.snd_cwnd > floor {
+            left = left.saturating_sub(event.rto);
+            self.snd_cwnd >>= 1;
+        }
+        self.snd_cwnd = self.snd_cwnd.max(floor);
+        if self.snd_cwnd < before { Change::Shrank } else { Change::None }
+    }
+
+    fn on_mss(&mut self, mss: u32, _maxseg: u32) {
+        // The window counts packets, which become smaller.
+        self.mss = mss.max(1);
+    }
+
+    fn control(&self) -> Control {
+        let bytes = |packets: u32| Bytes(u64::from(packets) * u64::from(self.mss));
+        Control {
+            window: bytes(self.snd_cwnd),
+            ssthresh: (self.snd_ssthresh != SSTHRESH_UNSET).then_some(bytes(self.snd_ssthresh)),
+            pacing: None,
+        }
+    }
+
+    fn set_window(&mut self, window: Bytes) {
+        self.snd_cwnd = packets(window, self.mss);
+    }
+
+    fn leave_recovery(&mut self) {
+        self.phase = Phase::Open;
+    }
+
+    fn set_threshold(&mut self, ssthresh: Option<Bytes>) {
+        self.snd_ssthresh = ssthresh.map_or(SSTHRESH_UNSET, |bytes| packets(bytes, self.mss));
+    }
+
+    fn in_recovery(&self) -> bool {
+        self.phase == Phase::Reducing
+    }
+
+    fn in_slow_start(&self) -> bool {
+        self.snd_cwnd < self.snd_ssthresh
+    }
+
+    fn recovery_point(&self) -> Offset {
+        self.high_seq
+    }
+}
+
+/// Whole packets in `window`.
+fn packets(window: Bytes, mss: u32) -> u32 {
+    u32::try_from(window.get() / u64::from(mss)).unwrap_or(u32::MAX)
+}
