@@ -3,6 +3,8 @@
 //!
 //! Places count from 0 at the first payload byte; the FIN is one byte behind the last.
 
+use std::collections::BTreeMap;
+
 use record::{Cause, Event, PacketNumber, Purpose, SenderState, SentKind, Waiting, Who};
 use units::{Bytes, Instant, Offset, SeqNum};
 
@@ -46,6 +48,8 @@ pub(crate) struct Sender {
     pub(crate) closed: u64,
     pub(crate) probe_due: bool,
     pub(crate) sent_again: u64,
+    /// Ranges sent again since the last word of the peer or of a timer.
+    pub(crate) for_one_reason: BTreeMap<u64, u64>,
 }
 
 /// What has reached it.
@@ -133,6 +137,16 @@ impl End {
     }
 
     pub(crate) fn on_event(&mut self, log: &mut Log, event: Event, state: Option<&SenderState>) {
+        if matches!(
+            event,
+            Event::Acked { .. }
+                | Event::DupAck { .. }
+                | Event::Lost { .. }
+                | Event::Timer(_)
+                | Event::Window { cause: Cause::PathMtu | Cause::LostRetransmission, .. }
+        ) {
+            self.sender.for_one_reason.clear();
+        }
         match event {
             Event::Connected => self.on_connected(log),
             Event::Sent { at, len, kind } => {

@@ -10,7 +10,8 @@
 //!
 //! Old bytes go again only for a reason that came after they had left: the retransmission timer
 //! for a timeout, a duplicate acknowledgment for a loss, a smaller segment for a smaller path, a
-//! window closed over them for a probe.
+//! window closed over them for a probe. And they go once for it: not twice unless the peer or a
+//! timer has spoken in between.
 
 use record::{Cause, SenderState, SentKind};
 use units::{Bytes, Offset};
@@ -131,6 +132,14 @@ impl End {
         };
         if at >= until {
             self.note(log, Breach::NoReason { at: Offset(at), cause });
+        }
+        // A FIN alone takes a place of its own.
+        let stop = at.saturating_add(len.max(1));
+        let before = &mut self.sender.for_one_reason;
+        if before.range(..stop).next_back().is_some_and(|(_, &end)| end > at) {
+            self.note(log, Breach::TwiceForOneReason { at: Offset(at) });
+        } else {
+            before.insert(at, stop);
         }
     }
 

@@ -199,6 +199,11 @@ pub enum Breach {
         /// The reason given.
         cause: Cause,
     },
+    /// Bytes were sent again twice, and nothing happened in between.
+    TwiceForOneReason {
+        /// The first byte.
+        at: Offset,
+    },
     /// A probe of the window without the timer for it.
     NoProbeDue,
     /// New bytes beyond the congestion window.
@@ -348,6 +353,9 @@ impl fmt::Display for Breach {
             }
             Self::NoReason { at, cause } => {
                 write!(f, "sent {at} again for {cause:?}, of which nothing was seen since")
+            }
+            Self::TwiceForOneReason { at } => {
+                write!(f, "sent {at} again twice; nothing came in between")
             }
             Self::NoProbeDue => write!(f, "probed the window before the timer fired"),
             Self::BeyondCwnd { flight, cwnd } => {

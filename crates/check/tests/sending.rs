@@ -107,6 +107,27 @@ fn nothing_goes_again_without_a_reason() {
 }
 
 #[test]
+fn a_reason_counts_once() {
+    let twice = |between: Option<Event>| {
+        after(|items| {
+            let place = told(items, CLIENT, sent(3_000, TIMEOUT));
+            // Behind the departure of its packet.
+            let again = items[place].clone();
+            let (at, Item::Event { who, .. }) = (again.at(), &again) else { unreachable!() };
+            let between = between.map(|event| Item::Event { at, who: *who, event, state: None });
+            items.splice(place + 2..place + 2, between.into_iter().chain([again]));
+        })
+    };
+    let at = Offset(3_000);
+    assert_eq!(twice(None), Some(Breach::TwiceForOneReason { at }));
+    let wrote = Event::Wrote { bytes: 0 };
+    assert_eq!(twice(Some(wrote)), Some(Breach::TwiceForOneReason { at }));
+    // With a reason of its own it is its departure that is missing.
+    let timer = Event::Timer(Purpose::Retransmit);
+    assert!(matches!(twice(Some(timer)), Some(Breach::Kept { .. })));
+}
+
+#[test]
 fn what_is_acknowledged_does_not_go_again() {
     let found = after(|items| {
         alter(items, CLIENT, sent(3_000, TIMEOUT), |event, _| {
