@@ -174,3 +174,103 @@ fn what_is_kept_out_of_order_is_bounded() {
         assert_eq!(pair.read, 2_000, "{system}");
     }
 }
+
+/// The right edge of the window that the server has offered, as a sequence number.
+fn edge(pair: &Pair) -> SeqNum {
+    let scale = pair.log[1].syn_options().and_then(|options| options.window_scale).unwrap_or(0);
+    let ack = pair.acks().last().unwrap();
+    SeqNum(ack.ack.0 + (u32::from(ack.window) << scale))
+}
+
+#[test]
+fn data_at_the_edge_of_the_window_is_answered_and_an_acknowledgment_there_is_taken() {
+    // RFC 9293 section 3.10.7.4 asks for an answer to what does not fit. Bare ACKs at the edge it
+    // would refuse too, but both kernels take them: tcp_sequence of Linux, `todrop > 0` in
+    // tcp_do_segment of FreeBSD. A peer that has filled the window sends just these.
+    for system in crate::profile::NAMES {
+        let mut pair = Pair::of(system, system);
+        pair.to_write = 2_896;
+        pair.run(MINUTE);
+        let last = *pair.log.iter().rfind(|s| s.dir == Dir::Forward).unwrap();
+        let seq = edge(&pair);
+        let before = pair.log.len();
+        let data = Segment { flags: Flags::ACK, seq, payload: 100, gso_size: 0, ..last };
+        pair.arrive(&data);
+        pair.serve();
+        assert_eq!(pair.log.len(), before + 1, "{system}");
+        // Of 100 bytes that the server has sent.
+        pair.with(Side::Server, |cx, end| assert_eq!(end.write(cx, 100), 100));
+        pair.serve();
+        let ack = SeqNum(2_000_000_001 + 100);
+        pair.arrive(&Segment { payload: 0, ack, ..data });
+        let state = pair.server.sender_state();
+        assert_eq!(state.snd_una.0, 100, "{system}");
+    }
+}
+
+#[test]
+fn a_reader_without_room_still_hears_acknowledgments() {
+    // RFC 9293 section 3.10.7.4: with a window of zero only the ACK of a segment counts.
+    let mut server = config("freebsd-13.2", Side::Server);
+    for (name, value) in [
+        ("net.inet.tcp.recvspace", crate::knobs::Value::Size(units::Bytes(4_096))),
+        ("net.inet.tcp.recvbuf_auto", crate::knobs::Value::Switch(false)),
+    ] {
+        let knob = crate::knobs::find(&server.profile, name).unwrap();
+        knob.set(&mut server.profile, value).unwrap();
+    }
+    let mut pair = Pair::new(config("freebsd-13.2", Side::Client), server);
+    pair.reads = false;
+    pair.to_write = 50_000;
+    pair.run(Duration::from_secs(20));
+    assert_eq!(pair.acks().last().unwrap().window, 0);
+    pair.with(Side::Server, |cx, end| assert_eq!(end.write(cx, 100), 100));
+    pair.serve();
+    let probe = *pair.data().last().unwrap();
+    let next = edge(&pair);
+    let ack = SeqNum(2_000_000_001 + 100);
+    pair.arrive(&Segment { seq: next, ack, payload: 1, gso_size: 0, ..probe });
+    assert_eq!(pair.server.sender_state().snd_una.0, 100);
+}
+
+#[test]
+fn only_what_came_twice_is_told_of() {
+    // RFC 2883 section 4: the first block is what the receiver had before. `todrop` in
+    // tcp_do_segment of FreeBSD, tcp_data_queue of Linux (a partial packet).
+    let (mut pair, forged) = with_forged(1_000, 0);
+    pair.arrive(&forged);
+    pair.serve();
+    let before = pair.log.len();
+    pair.arrive(&Segment { seq: SeqNum(1_501), ..forged });
+    pair.run(MINUTE);
+    let answer = pair.log[before];
+    assert_eq!(answer.ack, SeqNum(2_501), "{:?}", &pair.log[before..]);
+    let blocks: Vec<_> = answer.sack_blocks().iter().map(|b| (b.left.0, b.right.0)).collect();
+    assert_eq!(blocks, [(1_501, 2_001)]);
+}
+
+#[test]
+fn freebsd_tells_of_two_segments_more_of_room() {
+    // tcp_output: `adv >= 2 * t_maxseg`, where the buffer holds eight segments at most.
+    let mut server = config("freebsd-13.2", Side::Server);
+    for (name, value) in [
+        ("net.inet.tcp.recvspace", crate::knobs::Value::Size(units::Bytes(8_192))),
+        ("net.inet.tcp.recvbuf_auto", crate::knobs::Value::Switch(false)),
+    ] {
+        let knob = crate::knobs::find(&server.profile, name).unwrap();
+        knob.set(&mut server.profile, value).unwrap();
+    }
+    let mut pair = Pair::new(config("freebsd-13.2", Side::Client), server);
+    pair.reads = false;
+    pair.to_write = 4_344;
+    pair.run(MINUTE);
+    let mut read = |bytes: u64| {
+        let before = pair.log.len();
+        pair.with(Side::Server, |cx, end| assert_eq!(end.read_up_to(cx, bytes), bytes));
+        pair.serve();
+        pair.log.len() - before
+    };
+    // Twice 1,460 bytes are 2,920.
+    assert_eq!(read(2_000), 0);
+    assert_eq!(read(1_000), 1);
+}

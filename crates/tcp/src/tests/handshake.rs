@@ -179,3 +179,21 @@ fn an_ack_to_a_listener_is_answered_with_a_reset() {
     assert_eq!((reset.flags, reset.seq), (Flags::RST, SeqNum(77)));
     assert_eq!(pair.server.state(), State::Listen);
 }
+
+#[test]
+fn the_last_word_of_a_handshake_must_lie_in_the_window() {
+    // syncache_expand of FreeBSD: not beyond sc_irs + sc_wnd; RFC 9293 section 3.10.7.4, first.
+    for system in crate::profile::NAMES {
+        let mut pair = Pair::of(system, system);
+        pair.lose = |number, _| number > 1;
+        pair.run(Duration::from_millis(120));
+        assert_eq!(pair.server.state(), State::SynReceived, "{system}");
+        let ack = *pair.log.iter().rfind(|s| s.dir == packet::Dir::Forward).unwrap();
+        let mut wild = ack;
+        wild.seq.0 += 1 << 20;
+        pair.arrive(&wild);
+        assert_eq!(pair.server.state(), State::SynReceived, "{system}");
+        pair.arrive(&ack);
+        assert_eq!(pair.server.state(), State::Established, "{system}");
+    }
+}

@@ -219,3 +219,75 @@ fn an_answer_to_the_second_copy_undoes_nothing() {
         assert!(pair.client.sender_state().ssthresh.is_some(), "{system}");
     }
 }
+
+#[test]
+fn a_new_acknowledgment_ends_the_count_of_timeouts() {
+    // tcp_xmit_timer of FreeBSD: t_rxtshift = 0; RFC 6298 section 5: what is given up is one
+    // segment, not the connection that has lost so many.
+    for system in ["freebsd-13.2", "freebsd-main"] {
+        let mut client = config(system, Side::Client);
+        client.profile.retries = 2;
+        let mut pair = Pair::new(client, config(system, Side::Server));
+        pair.run(Duration::from_secs(1));
+        for _ in 0..4 {
+            pair.lose = |_, _| true;
+            pair.with(Side::Client, |cx, end| assert_eq!(end.write(cx, 100), 100));
+            pair.serve();
+            pair.lose = |_, _| false;
+            pair.run(MINUTES);
+        }
+        assert_eq!(pair.read, 400, "{system}");
+        assert_eq!(pair.client.totals().timeouts, 4, "{system}");
+    }
+}
+
+#[test]
+fn a_segment_goes_so_often_and_then_the_peer_is_given_up() {
+    // tcp_timer_rexmt of FreeBSD: TCP_MAXRXTSHIFT is 12, and the thirteenth firing drops.
+    let mut pair = Pair::of("freebsd-13.2", "freebsd-13.2");
+    pair.run(Duration::from_secs(1));
+    pair.lose = |_, _| true;
+    pair.with(Side::Client, |cx, end| assert_eq!(end.write(cx, 100), 100));
+    pair.run(Duration::from_secs(3_600));
+    assert_eq!(pair.data().count(), 1 + 12);
+    assert_eq!(pair.client.state(), crate::State::Closed);
+}
+
+#[test]
+fn what_went_twice_is_not_timed() {
+    // RFC 6298 section 3 (Karn's rule): without timestamps nobody knows which copy is answered.
+    let mut client = config("freebsd-13.2", Side::Client);
+    client.profile.timestamps = false;
+    let mut pair = Pair::new(client, config("freebsd-13.2", Side::Server));
+    pair.run(Duration::from_secs(1));
+    let before = pair.client.sender_state().srtt;
+    assert!(before.is_some());
+    pair.lose = |_, _| true;
+    pair.with(Side::Client, |cx, end| assert_eq!(end.write(cx, 100), 100));
+    pair.serve();
+    pair.lose = |_, _| false;
+    pair.run(MINUTES);
+    assert_eq!((pair.read, pair.client.totals().timeouts), (100, 1));
+    assert_eq!(pair.client.sender_state().srtt, before);
+}
+
+#[test]
+fn linux_times_the_oldest_segment_that_is_acknowledged() {
+    // tcp_ack_update_rtt takes seq_rtt_us, from the first segment that the ACK covers.
+    let mut client = config("linux-6.18", Side::Client);
+    client.nodelay = true;
+    let mut pair = Pair::new(client, config("linux-6.18", Side::Server));
+    pair.run(Duration::from_secs(1));
+    let before = pair.client.sender_state().srtt.unwrap();
+    pair.lose = |_, _| true;
+    for wait in [40, 40] {
+        pair.with(Side::Client, |cx, end| assert_eq!(end.write(cx, 100), 100));
+        pair.serve();
+        pair.now += Duration::from_millis(wait);
+    }
+    // The handshake took 100 ms; 80 ms have passed since the first of the two left.
+    pair.hear(&Segment { window: 500, ..pair.forge(Flags::ACK, 1, 201) });
+    let after = pair.client.sender_state().srtt.unwrap();
+    // RFC 6298 section 2.3: an eighth of the way to 80 ms.
+    assert_eq!(before.as_micros() - after.as_micros(), 20_000 / 8);
+}

@@ -195,3 +195,52 @@ fn a_packet_is_no_larger_than_the_mtu_of_either_ip() {
         }
     }
 }
+
+#[test]
+fn an_idle_time_of_exactly_a_timeout_is_long_for_freebsd_alone() {
+    // tcp_output of FreeBSD: `ticks - t_rcvtime >= t_rxtcur`; tcp_slow_start_after_idle_check of
+    // Linux: more than a timeout since data was sent, whatever was heard since.
+    for (system, beyond, restarts) in
+        [("freebsd-13.2", 0, true), ("linux-6.18", 0, false), ("linux-6.18", 1, true)]
+    {
+        let mut pair = Pair::of(system, "linux-6.18");
+        pair.to_write = 300_000;
+        pair.run(Duration::from_secs(5));
+        // The last answer has come little before.
+        let sent = pair.now + Duration::from_millis(50);
+        pair.now = sent;
+        pair.with(Side::Client, |cx, end| end.write(cx, 100));
+        pair.serve();
+        // Its answer comes a round trip later.
+        pair.run(Duration::from_secs(10));
+        let before = pair.client.sender_state();
+        pair.now = sent + before.rto + Duration::from_nanos(beyond);
+        pair.with(Side::Client, |cx, end| end.write(cx, 100));
+        pair.serve();
+        // Linux halves the window for each timeout of silence (tcp_cwnd_restart).
+        let restarted = pair.client.sender_state().cwnd < before.cwnd;
+        assert_eq!(restarted, restarts, "{system} {beyond}");
+    }
+}
+
+#[test]
+fn a_window_that_has_become_small_is_measured_by_what_it_was() {
+    // RFC 9293 section 3.8.6.2.1 (3): less than a segment goes only if it is half of the largest
+    // window that the peer ever offered (max_sndwnd of tcp_output).
+    let mut client = config("freebsd-13.2", Side::Client);
+    client.tso = false;
+    let mut pair = Pair::new(client, config("freebsd-13.2", Side::Server));
+    pair.run(Duration::from_secs(1));
+    pair.lose = |_, _| true;
+    pair.with(Side::Client, |cx, end| assert_eq!(end.write(cx, 20_000), 20_000));
+    pair.serve();
+    let sent = i64::from(pair.data().map(|s| s.payload).sum::<u32>());
+    // 16 units of 64 bytes.
+    let small = packet::Segment { window: 16, ..pair.forge(Flags::ACK, 1, 1 + sent) };
+    let answer = pair.hear(&small);
+    assert_eq!(pair.client.sender_state().snd_wnd.get(), 1_024);
+    assert!(answer.is_empty(), "{answer:?}");
+    // Whole segments fit again.
+    let large = packet::Segment { window: 32, ..small };
+    assert_eq!(pair.hear(&large).first().map(|s| s.payload), Some(1_448));
+}

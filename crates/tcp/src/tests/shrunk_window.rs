@@ -189,3 +189,14 @@ fn a_shut_window_with_the_same_numbers_is_believed_by_linux_and_the_textbook() {
         }
     }
 }
+
+#[test]
+fn linux_asks_with_the_head_of_what_is_under_way() {
+    // tcp_retransmit_timer: the window is shut, `tcp_retransmit_skb(sk, tcp_rtx_queue_head(sk), 1)`.
+    let mut pair = closed_over("linux-6.18", 5_000);
+    let until = pair.now + Duration::from_secs(5);
+    let sent = live(&mut pair, until, true);
+    let again = |s: &Segment| s.payload == 1_448 && s.seq == SeqNum(1_001);
+    assert!(sent.len() > 2, "{sent:?}");
+    assert!(sent.iter().filter(|(_, s)| again(s)).count() > 2, "{sent:?}");
+}

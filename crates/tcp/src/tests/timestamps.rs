@@ -61,3 +61,16 @@ fn the_echo_is_that_of_the_segment_which_moved_the_acknowledgment() {
     let filler = pair.hear(&stamped(&data, recent + 20))[0];
     assert_eq!(filler.timestamps.unwrap().ecr, recent + 20);
 }
+
+#[test]
+fn the_echo_of_a_delayed_acknowledgment_is_that_of_the_first_segment() {
+    // RFC 7323 section 4.3 (A): what counts is the segment at Last.ACK.sent.
+    let (mut pair, data) = established("freebsd-13.2");
+    let recent = data.timestamps.unwrap().val;
+    let first = pair.hear(&stamped(&data, recent + 10));
+    assert!(first.is_empty(), "{first:?}");
+    let mut second = stamped(&data, recent + 20);
+    second.seq.0 += 500;
+    let answer = pair.hear(&second)[0];
+    assert_eq!(answer.timestamps.unwrap().ecr, recent + 10);
+}
