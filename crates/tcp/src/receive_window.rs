@@ -367,6 +367,97 @@ mod tests {
         assert_eq!((second, window.field(second)), (81_920, 80));
     }
 
+    /// A window of FreeBSD with a buffer of that many segments of 1,000 bytes, unscaled.
+    fn freebsd(segments: u64) -> ReceiveWindow {
+        let rule = ReceiveBufferRule::FreeBsd {
+            space: Bytes(1_000 * segments),
+            auto: true,
+            max: Bytes(1 << 20),
+            maxsockbuf: Bytes(1 << 20),
+        };
+        let mut window = ReceiveWindow::new(rule, false, 1_000);
+        window.on_established(Instant::ZERO, false, 1_000, 1_000);
+        window
+    }
+
+    #[test]
+    fn freebsd_offers_a_quarter_of_its_buffer_though_it_is_less_than_a_segment() {
+        // tcp_output: nothing is offered where `recwin < so_rcv.sb_hiwat / 4 && recwin < t_maxseg`.
+        let offered = |segments: u64, unread: u64| {
+            let mut window = freebsd(segments);
+            window.on_data(unread, false);
+            window.window(0, 0)
+        };
+        assert_eq!(offered(3, 2_250), 750);
+        assert_eq!(offered(3, 2_251), 0);
+        assert_eq!(offered(8, 7_000), 1_000);
+        assert_eq!(offered(8, 7_001), 0);
+    }
+
+    #[test]
+    fn freebsd_grows_where_more_than_three_eighths_come_in_half_a_round_trip() {
+        // tcp_autorcvbuf: `rfbuf_cnt > so_rcv.sb_hiwat / 2 / 4 * 3`, by a half.
+        let round_trip = Some(Duration::from_millis(10));
+        let after = |bytes: u64| {
+            let mut window = freebsd(80);
+            window.on_data(bytes, false);
+            window.autosize(Instant::ZERO + Duration::from_millis(6), round_trip)
+        };
+        assert_eq!(after(30_000), None);
+        assert_eq!(after(30_001), Some(120_000));
+    }
+
+    /// A window of Linux with 1,024,000 bytes of buffer at a scale of 7.
+    fn linux() -> ReceiveWindow {
+        let rule = ReceiveBufferRule::Linux {
+            rmem: [Bytes(4_096), Bytes(1_024_000), Bytes(6 << 20)],
+            auto: true,
+            rmem_max: Bytes(212_992),
+        };
+        let mut window = ReceiveWindow::new(rule, true, 1_448);
+        window.on_established(Instant::ZERO, true, 1_448, 1_448);
+        window
+    }
+
+    #[test]
+    fn linux_offers_nothing_below_a_sixteenth_and_rounds_down_below_a_half() {
+        // __tcp_select_window: `free_space < (allowed_space >> 4) || free_space < mss` is nothing;
+        // else whole units of the scaled field.
+        let offered = |unread: u64| {
+            let mut window = linux();
+            let System::Linux(linux) = &mut window.system else { unreachable!() };
+            (linux.ratio, linux.rcv_ssthresh) = (RATIO_PLAIN, u64::MAX);
+            window.unread = unread;
+            window.window(0, 0)
+        };
+        // 160 of 256 parts are 640,000 bytes; a sixteenth are 40,000.
+        assert_eq!(offered(640_000 - 40_001), 40_001 / 128 * 128);
+        assert_eq!(offered(640_000 - 40_000), 40_000 / 128 * 128);
+        assert_eq!(offered(640_000 - 39_999), 0);
+        // More than half is free: rounded up.
+        assert_eq!(offered(640_000 - 320_001), 320_128);
+    }
+
+    #[test]
+    fn small_segments_widen_no_window_of_linux() {
+        // tcp_event_data_recv: `if (skb->len >= 128) tcp_grow_window(...)`.
+        let grew = |len: u64| linux().on_data(len, false);
+        assert_eq!((grew(127), grew(128)), (false, true));
+    }
+
+    #[test]
+    fn linux_takes_as_much_as_last_time_for_no_growth() {
+        // tcp_rcv_space_adjust: `if (copied <= tp->rcvq_space.space) goto new_measure`.
+        let wanted = |copied: u64| {
+            let mut window = linux();
+            window.on_rtt(Duration::from_millis(1));
+            let System::Linux(linux) = &mut window.system else { unreachable!() };
+            linux.measure(Instant::ZERO + Duration::from_millis(2), copied)
+        };
+        assert_eq!(wanted(14_480), None);
+        assert!(wanted(14_481).is_some());
+    }
+
     #[test]
     fn a_promise_is_kept() {
         for name in ["freebsd-14.3", "linux-6.18"] {

@@ -124,3 +124,20 @@ fn data_of_the_peer_is_a_sign_of_life() {
     pair.run(Duration::from_secs(360));
     assert!(pair.log[before..].iter().all(|s| s.seq != SeqNum(1_000)), "no probe");
 }
+
+#[test]
+fn no_probe_goes_while_data_is_under_way() {
+    // tcp_keepalive_timer of Linux: "It is alive without keepalive" while packets are out; the
+    // retransmissions are answer enough to whether the peer lives.
+    let mut client = config("linux-6.18", Side::Client);
+    let second = Duration::from_secs(1);
+    client.keepalive = Some(Keepalive { idle: second, interval: second, count: 100 });
+    let mut pair = Pair::new(client, config("linux-6.18", Side::Server));
+    pair.run(Duration::from_millis(500));
+    pair.lose = |_, _| true;
+    pair.with(Side::Client, |cx, end| assert_eq!(end.write(cx, 100), 100));
+    let before = pair.log.len();
+    pair.run(Duration::from_secs(20));
+    assert!(pair.log.len() > before + 3);
+    assert!(pair.log[before..].iter().all(|s| s.payload == 100), "{:?}", &pair.log[before..]);
+}

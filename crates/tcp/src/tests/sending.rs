@@ -244,3 +244,29 @@ fn a_window_that_has_become_small_is_measured_by_what_it_was() {
     let large = packet::Segment { window: 32, ..small };
     assert_eq!(pair.hear(&large).first().map(|s| s.payload), Some(1_448));
 }
+
+#[test]
+fn half_of_the_largest_window_may_go_though_it_is_less_than_a_segment() {
+    // RFC 9293 section 3.8.6.2.1 (3) with Fs = 1/2; `len >= max_sndwnd / 2` of tcp_output.
+    for (open, goes) in [(700, true), (699, false)] {
+        let mut client = config("freebsd-13.2", Side::Client);
+        client.profile.window_scaling = false;
+        let mut server = config("freebsd-13.2", Side::Server);
+        server.profile.window_scaling = false;
+        // So that the peer never offered more than 1,400 bytes.
+        let knob = crate::knobs::find(&server.profile, "net.inet.tcp.recvspace").unwrap();
+        let space = crate::knobs::Value::Size(units::Bytes(2_048));
+        knob.set(&mut server.profile, space).unwrap();
+        let mut pair = Pair::new(client, server);
+        pair.run(Duration::from_secs(1));
+        let most = pair.client.sender_state().snd_wnd.get();
+        pair.lose = |_, _| true;
+        pair.with(Side::Client, |cx, end| assert_eq!(end.write(cx, 20_000), 20_000));
+        pair.serve();
+        let sent = i64::from(pair.data().map(|s| s.payload).sum::<u32>());
+        let open = most / 2 - (700 - open);
+        let ack = packet::Segment { window: open as u16, ..pair.forge(Flags::ACK, 1, 1 + sent) };
+        let answer: Vec<_> = pair.hear(&ack).iter().map(|s| u64::from(s.payload)).collect();
+        assert_eq!(answer, if goes { vec![open] } else { vec![] }, "{most}");
+    }
+}
