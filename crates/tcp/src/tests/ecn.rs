@@ -71,3 +71,20 @@ fn the_echo_stops_when_the_sender_has_reacted() {
     let last = pair.acks().last().unwrap();
     assert!(!last.flags.has(Flags::ECE));
 }
+
+#[test]
+fn the_window_stays_where_the_echo_left_it() {
+    // newreno_post_recovery of FreeBSD lowers the window to what is under way after a fast
+    // recovery alone; RFC 3168 section 6.1.2 asks for one reduction.
+    let mut pair = asking("freebsd-13.2");
+    pair.to_write = 14_480;
+    pair.mark = Some(0);
+    pair.run(Duration::from_secs(2));
+    let ssthresh = pair.client.sender_state().ssthresh.unwrap();
+    // Something sent afterwards is through: nothing else is under way.
+    pair.with(Side::Client, |cx, end| assert_eq!(end.write(cx, 100), 100));
+    pair.serve();
+    pair.run(Duration::from_millis(2_300));
+    assert_eq!(pair.read, 14_580);
+    assert!(pair.client.sender_state().cwnd >= ssthresh);
+}

@@ -291,3 +291,24 @@ fn linux_times_the_oldest_segment_that_is_acknowledged() {
     // RFC 6298 section 2.3: an eighth of the way to 80 ms.
     assert_eq!(before.as_micros() - after.as_micros(), 20_000 / 8);
 }
+
+#[test]
+fn what_is_sent_later_does_not_put_the_timeout_off() {
+    // RFC 6298 section 5.1: the timer starts where it does not run (tcp_output of FreeBSD,
+    // tcp_event_new_data_sent of Linux).
+    for system in ["freebsd-13.2", "freebsd-main"] {
+        let mut client = config(system, Side::Client);
+        client.nodelay = true;
+        let mut pair = Pair::new(client, config(system, Side::Server));
+        pair.run(Duration::from_secs(1));
+        pair.lose = |_, _| true;
+        let deadlines = [(), ()].map(|()| {
+            pair.with(Side::Client, |cx, end| assert_eq!(end.write(cx, 100), 100));
+            pair.serve();
+            pair.now += Duration::from_millis(100);
+            machine::Endpoint::poll_timeout(&pair.client)
+        });
+        assert!(deadlines[0].is_some(), "{system}");
+        assert_eq!(deadlines[0], deadlines[1], "{system}");
+    }
+}

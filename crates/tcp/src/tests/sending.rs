@@ -270,3 +270,31 @@ fn half_of_the_largest_window_may_go_though_it_is_less_than_a_segment() {
         assert_eq!(answer, if goes { vec![open] } else { vec![] }, "{most}");
     }
 }
+
+#[test]
+fn freebsd_sends_no_bursts_while_it_has_something_to_report() {
+    // tcp_output: TSO only where `tp->rcv_numsacks == 0`.
+    for (gap, single) in [(false, false), (true, true)] {
+        let mut pair = Pair::of("freebsd-13.2", "freebsd-13.2");
+        pair.run(Duration::from_secs(1));
+        if gap {
+            pair.hear(&packet::Segment { payload: 100, ..pair.forge(Flags::ACK, 101, 1) });
+        }
+        pair.with(Side::Client, |cx, end| assert_eq!(end.write(cx, 14_480), 14_480));
+        pair.serve();
+        assert_eq!(pair.data().all(|s| s.payload <= 1_448), single);
+    }
+}
+
+#[test]
+fn a_burst_of_linux_is_what_twice_the_window_sends_in_a_millisecond() {
+    // tcp_update_pacing_rate: 200 % of cwnd per srtt in slow start; tcp_tso_autosize: 1/1024 s.
+    let mut pair = Pair::of("linux-6.18", "linux-6.18");
+    pair.to_write = 3_000_000;
+    // Six flights, the last one with a window of 320 packets in the end.
+    pair.run(Duration::from_millis(100 + 6 * 100 - 1));
+    assert_eq!(pair.client.sender_state().cwnd.get(), 320 * 1_448);
+    // 2 * 320 packets in 100 ms are 6.25 in 1/1024 s.
+    let largest = pair.data().map(|s| s.payload).max();
+    assert_eq!(largest, Some(6 * 1_448));
+}
