@@ -3,7 +3,7 @@
 mod common;
 
 use ackclock_sim as sim;
-use common::{MBIT, all_taps, bulk, host, ms, pair, road};
+use common::{Lots, MBIT, all_taps, bulk, host, ms, pair, road};
 use packet::{Flags, Segment};
 use record::Off;
 use record::{Event, Recorder, SenderState, Who};
@@ -225,21 +225,6 @@ fn a_silent_connection_is_probed_if_its_applications_want_it() {
         assert!(hours.max() == Some(22), "{profile} {found:?}");
         let often = Keepalive { idle: Some(Duration::from_secs(60)), ..Keepalive::default() };
         assert!(probes(Some(often)).len() > 1_000, "{profile}");
-    }
-}
-
-/// Counts turns of a run, in lots of 65,536.
-struct Lots(u64);
-
-impl Recorder for Lots {
-    const ON: bool = false;
-
-    fn record(&mut self, _: Instant, _: Who, _: Event, _: Option<&SenderState>) {}
-}
-
-impl Observer for Lots {
-    fn progress(&mut self, _: Instant) {
-        self.0 += 1;
     }
 }
 

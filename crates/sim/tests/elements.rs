@@ -5,7 +5,7 @@ mod common;
 use core::num::{NonZeroU32, NonZeroU64};
 
 use ackclock_sim as sim;
-use common::{MBIT, bulk, host, link, ms, pair, road};
+use common::{Lots, MBIT, bulk, host, link, ms, pair, road};
 use net::link::Limit;
 use record::{Event, Movement, Off, Recorder, SenderState, StationId, Who};
 use sim::scenario::{ByteRange, Element, Flow, Host, Only, Path, Rule, Scenario, Shared, reverse};
@@ -92,21 +92,6 @@ fn copies_arrive_and_do_no_harm() {
         assert!(seen.copied >= 200_000 / 1_460);
         assert_eq!(seen.arrived, seen.departed + seen.copied);
         assert_eq!(flow.rtos, 0);
-    }
-}
-
-/// Counts entries of the calendar, in lots of 65,536.
-struct Lots(u64);
-
-impl Recorder for Lots {
-    const ON: bool = false;
-
-    fn record(&mut self, _: Instant, _: Who, _: Event, _: Option<&SenderState>) {}
-}
-
-impl Observer for Lots {
-    fn progress(&mut self, _: Instant) {
-        self.0 += 1;
     }
 }
 

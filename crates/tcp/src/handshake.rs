@@ -93,13 +93,7 @@ impl Endpoint {
     pub(crate) fn on_syn_ack<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, segment: &Segment) {
         self.take_syn(cx.now, segment);
         self.ecn.on_syn_ack(segment.flags);
-        self.take_rtt(cx, segment, Offset(1), &Delivered::default());
-        self.snd.una = Offset(1);
-        self.snd.wnd = u64::from(segment.window);
-        self.snd.max_wnd = self.snd.wnd;
-        self.snd.wl2 = Offset(1);
-        self.rcv.ack_now = true;
-        self.establish(cx);
+        self.on_crossing_syn_ack(cx, segment);
     }
 
     /// The ACK of our SYN-ACK; its window is scaled.
@@ -113,8 +107,8 @@ impl Endpoint {
         self.establish(cx);
     }
 
-    /// Both sides had opened at once, and the peer's SYN-ACK acknowledges our SYN. Its window is
-    /// that of a SYN, not scaled.
+    /// The peer's SYN-ACK acknowledges our SYN; all that is left to do where both sides had opened
+    /// at once. Its window is that of a SYN, not scaled.
     pub(crate) fn on_crossing_syn_ack<R: Recorder>(
         &mut self,
         cx: &mut Cx<'_, R>,

@@ -5,9 +5,11 @@
 use ackclock_sim as sim;
 use net::link::Limit;
 use packet::IpVersion;
+use record::{Event, Recorder, SenderState, Who};
+use sim::Observer;
 use sim::scenario::{App, Close, Element, Flow, Host, Offload, Path, Scenario, Tap, TapPlace};
 use tcp::profile::{Family, Profile};
-use units::{Bytes, Duration, Rate};
+use units::{Bytes, Duration, Instant, Rate};
 
 pub(crate) const KBIT: u64 = 1_000;
 pub(crate) const MBIT: u64 = 1_000 * KBIT;
@@ -88,4 +90,19 @@ pub(crate) fn pair(
 pub(crate) fn all_taps(hosts: usize) -> Vec<Tap> {
     let both = |host| [TapPlace::Wire, TapPlace::Stack].map(|place| Tap { host, place });
     (0..hosts).flat_map(both).collect()
+}
+
+/// Counts turns of a run, in lots of 65,536.
+pub(crate) struct Lots(pub(crate) u64);
+
+impl Recorder for Lots {
+    const ON: bool = false;
+
+    fn record(&mut self, _: Instant, _: Who, _: Event, _: Option<&SenderState>) {}
+}
+
+impl Observer for Lots {
+    fn progress(&mut self, _: Instant) {
+        self.0 += 1;
+    }
 }

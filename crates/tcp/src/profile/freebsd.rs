@@ -100,28 +100,21 @@ pub(super) fn main() -> Profile {
 
 /// releng/14.3 with its RACK stack (tcp_stacks/rack.c): before D53832, with the two older reverts.
 pub(super) fn rack_14_3() -> Profile {
-    let mut profile = v14_3();
-    profile.name = "freebsd-rack-14.3";
-    profile.rto = RtoRule::Rack;
-    profile.loss = LossRule::Timed(TimedRule::Rack(RackRule {
-        thresh: ThreshParams::DEFAULT,
-        rtt_divisor: 0,
-        revert_unsent: true,
-        revert_duplicates: true,
-    }));
-    profile
+    with_rack(v14_3(), "freebsd-rack-14.3", 0)
 }
 
 /// main with D53832 ("Improve rack to better handle reordering", November 2025).
 pub(super) fn rack_main() -> Profile {
-    let mut profile = main();
-    profile.name = "freebsd-rack-main";
-    profile.rto = RtoRule::Rack;
-    profile.loss = LossRule::Timed(TimedRule::Rack(RackRule {
+    with_rack(main(), "freebsd-rack-main", 2)
+}
+
+fn with_rack(base: Profile, name: &'static str, rtt_divisor: u32) -> Profile {
+    let rule = RackRule {
         thresh: ThreshParams::DEFAULT,
-        rtt_divisor: 2,
+        rtt_divisor,
         revert_unsent: true,
         revert_duplicates: true,
-    }));
-    profile
+    };
+    let loss = LossRule::Timed(TimedRule::Rack(rule));
+    Profile { name, rto: RtoRule::Rack, loss, ..base }
 }
