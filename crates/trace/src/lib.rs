@@ -1,9 +1,10 @@
-//! What others read and write: text of tcpdump, pcapng, BBLog, siftr, CSV, SVG. Floor 2.
+//! What others read and write: text of tcpdump, pcapng, BBLog, siftr, qlog, CSV, SVG. Floor 2.
 //!
 //! - [`tcpdump`]: packet lines as tcpdump prints them, written and read back, also from a mail.
 //! - [`pcapng`]: captures that tcpdump and Wireshark open.
 //! - [`bblog`]: FreeBSD's Black Box Log, written and read back, also damaged.
 //! - [`siftr`]: logs of FreeBSD's siftr, written and read back, also damaged.
+//! - [`qlog`]: logs of QUIC's event vocabulary, written in two forms and read in every generation.
 //! - [`csv`]: one row per event with the sender's state.
 //! - [`svg`]: a chart that looks the same everywhere.
 //!
@@ -15,6 +16,7 @@
 pub mod bblog;
 pub mod csv;
 pub mod pcapng;
+pub mod qlog;
 pub mod siftr;
 pub mod svg;
 pub mod tcpdump;

@@ -294,7 +294,7 @@ mod tests {
     fn whole_blocks_follow_one_another() {
         let file = [header(), block(99, &[1, 2, 3, 4]), block(CUSTOM, &[])].concat();
         let mut blocks = Blocks::new(&file[..]);
-        assert_eq!(blocks.body(), []);
+        assert!(blocks.body().is_empty());
         let kinds: Vec<_> = walk(&file);
         assert_eq!(
             kinds,

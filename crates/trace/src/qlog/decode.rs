@@ -1,0 +1,266 @@
+//! Events out of JSON, whatever generation they are of.
+
+use serde_json::{Map, Value};
+use units::Duration;
+
+use super::fields::{Fields, nanos, whole};
+use super::header::{Context, TimeFormat};
+use super::model::{
+    Data, Event, Frame, Metrics, Packet, PacketHeader, Parameters, RecoveryParameters,
+};
+use super::problem::{ProblemKind, short};
+
+/// The event that `value` is; what is missing, if it is none.
+pub(super) fn event(
+    value: Value,
+    context: &mut Context,
+    problems: &mut Vec<ProblemKind>,
+) -> Result<Event, &'static str> {
+    let mut event = match value {
+        Value::Object(map) => map,
+        Value::Array(cells) => columns(cells, &context.columns),
+        _ => return Err("any field"),
+    };
+    let at = time(&mut event, context, problems).ok_or("a time")?;
+    let name = name(&mut event).ok_or("a name")?;
+    let group_id = match event.remove("group_id") {
+        None | Some(Value::Null) => None,
+        Some(Value::String(text)) => Some(text),
+        Some(other) => Some(other.to_string()),
+    };
+    let mut data = match event.remove("data") {
+        None | Some(Value::Null) => Map::new(),
+        Some(Value::Object(map)) => map,
+        Some(_) => return Err("data that is an object"),
+    };
+    if let Some(trigger) = event.remove("trigger")
+        && !data.contains_key("trigger")
+    {
+        data.insert("trigger".to_owned(), trigger);
+    }
+    data.extend(event.into_iter().map(|(field, value)| (format!("event.{field}"), value)));
+    let mut fields = Fields { map: data, problems, unit: context.unit };
+    let data = body(name, &mut fields);
+    Ok(Event { at, group_id, data, more: fields.map })
+}
+
+/// An event that is a list: its cells under the names of their columns.
+fn columns(cells: Vec<Value>, names: &[String]) -> Map<String, Value> {
+    let cells = cells.into_iter().enumerate();
+    cells
+        .map(|(index, cell)| match names.get(index) {
+            Some(name) => (name.clone(), cell),
+            None => (format!("column {index}"), cell),
+        })
+        .collect()
+}
+
+fn time(
+    event: &mut Map<String, Value>,
+    context: &mut Context,
+    problems: &mut Vec<ProblemKind>,
+) -> Option<Duration> {
+    let own = event.remove("time_format");
+    let mut format = own.and_then(|own| TimeFormat::named(own.as_str()?)).unwrap_or(context.time);
+    let value = if let Some(delta) = event.remove("delta_time") {
+        format = TimeFormat::Delta;
+        delta
+    } else {
+        event.remove("time").or_else(|| event.remove("relative_time"))?
+    };
+    let Some(nanos) = nanos(&value, context.unit) else {
+        let found = short(&value.to_string());
+        problems.push(ProblemKind::Field { name: "time", found, expected: "a time" });
+        return None;
+    };
+    let at = match format {
+        TimeFormat::Relative => nanos,
+        TimeFormat::Delta => context.last.saturating_add(nanos),
+        TimeFormat::Absolute => match nanos.checked_sub(context.epoch.unwrap_or(0)) {
+            Some(at) => at,
+            None => {
+                let found = short(&value.to_string());
+                let expected = "a time behind the reference time";
+                problems.push(ProblemKind::Field { name: "time", found, expected });
+                return None;
+            }
+        },
+    };
+    context.last = at;
+    Some(Duration::from_nanos(at))
+}
+
+/// Namespace and kind with a colon between.
+fn name(event: &mut Map<String, Value>) -> Option<String> {
+    let mut text = |field: &str| match event.remove(field) {
+        Some(Value::String(text)) => Some(text),
+        _ => None,
+    };
+    if let Some(name) = text("name") {
+        return Some(name);
+    }
+    let (category, kind) = (text("category")?, text("event").or_else(|| text("type"))?);
+    Some(format!("{category}:{kind}").to_lowercase())
+}
+
+fn body(name: String, fields: &mut Fields<'_>) -> Data {
+    let (space, kind) = name.split_once(':').unwrap_or(("", &name));
+    match (space, kind) {
+        ("quic" | "transport", "packet_sent") => Data::PacketSent(packet(fields)),
+        ("quic" | "transport", "packet_received") => Data::PacketReceived(packet(fields)),
+        ("quic" | "recovery", "packet_lost") => {
+            Data::PacketLost { header: header(fields), trigger: fields.text("trigger") }
+        }
+        ("quic", "recovery_metrics_updated")
+        | ("recovery", "metrics_updated" | "metric_update") => {
+            Data::MetricsUpdated(metrics(fields))
+        }
+        ("quic" | "recovery", "congestion_state_updated") => Data::CongestionStateUpdated {
+            old: fields.text("old"),
+            new: fields.text("new").unwrap_or_default(),
+            trigger: fields.text("trigger"),
+        },
+        ("quic" | "recovery", "loss_timer_updated") => Data::LossTimerUpdated {
+            timer_type: fields.text("timer_type"),
+            event_type: fields.text("event_type").unwrap_or_default(),
+            delta: fields.span("delta"),
+        },
+        ("quic" | "transport", "parameters_set") => Data::ParametersSet(parameters(fields)),
+        ("quic", "recovery_parameters_set") | ("recovery", "parameters_set") => {
+            Data::RecoveryParametersSet(recovery(fields))
+        }
+        ("simulation" | "sim", "scenario") => Data::Scenario {
+            name: fields.text("name").unwrap_or_default(),
+            details: fields.object("details").unwrap_or_default(),
+        },
+        ("simulation" | "sim", "marker") => {
+            Data::Marker { kind: fields.text("type"), message: fields.text("message") }
+        }
+        _ => Data::Other { name },
+    }
+}
+
+fn header(fields: &mut Fields<'_>) -> PacketHeader {
+    let mut header = PacketHeader::default();
+    fields.within("header", |fields| {
+        header.packet_type = fields.text("packet_type").unwrap_or_default();
+        header.packet_number = fields.number("packet_number");
+    });
+    // Before draft-02 the kind of a packet stood beside its header, in a lost packet its number
+    // too.
+    if header.packet_type.is_empty() {
+        header.packet_type =
+            fields.text("packet_type").filter(|kind| !kind.is_empty()).unwrap_or_default();
+    }
+    header.packet_number = header.packet_number.or_else(|| fields.number("packet_number"));
+    if header.packet_type.is_empty() {
+        "unknown".clone_into(&mut header.packet_type);
+    }
+    header
+}
+
+fn packet(fields: &mut Fields<'_>) -> Packet {
+    let mut packet = Packet { header: header(fields), ..Packet::default() };
+    packet.length = fields.within("raw", |fields| fields.number("length")).flatten();
+    if packet.length.is_none() {
+        packet.length = fields.within("header", |fields| fields.number("packet_size")).flatten();
+    }
+    packet.length = packet.length.or_else(|| fields.number("packet_size"));
+    packet.trigger = fields.text("trigger");
+    for value in fields.list("frames").unwrap_or_default() {
+        match value {
+            Value::Object(map) => packet.frames.push(frame(map, fields)),
+            other => fields.problems.push(ProblemKind::Field {
+                name: "frames",
+                found: short(&other.to_string()),
+                expected: "frames",
+            }),
+        }
+    }
+    packet
+}
+
+/// A frame of the model if it has all that such a frame has and no more, else as it is.
+fn frame(map: Map<String, Value>, outer: &mut Fields<'_>) -> Frame {
+    let kind = map.get("frame_type").and_then(Value::as_str).unwrap_or_default().to_lowercase();
+    let whole_map = map.clone();
+    let mut unread = Vec::new();
+    let mut fields = Fields { map, problems: &mut unread, unit: outer.unit };
+    fields.map.remove("frame_type");
+    let known = match kind.as_str() {
+        "stream" => stream(&mut fields),
+        "ack" => ack(&mut fields),
+        "max_data" => fields.number("maximum").map(|maximum| Frame::MaxData { maximum }),
+        "max_stream_data" => fields
+            .number("stream_id")
+            .zip(fields.number("maximum"))
+            .map(|(stream_id, maximum)| Frame::MaxStreamData { stream_id, maximum }),
+        _ => None,
+    };
+    let nothing_left = fields.map.is_empty();
+    known.filter(|_| nothing_left && unread.is_empty()).unwrap_or(Frame::Other(whole_map))
+}
+
+fn stream(fields: &mut Fields<'_>) -> Option<Frame> {
+    Some(Frame::Stream {
+        // draft-00 calls it `id`.
+        stream_id: fields.number("stream_id").or_else(|| fields.number("id"))?,
+        offset: fields.number("offset")?,
+        length: fields.number("length")?,
+        fin: fields.switch("fin").unwrap_or(false),
+    })
+}
+
+fn ack(fields: &mut Fields<'_>) -> Option<Frame> {
+    let ranges = fields.list("acked_ranges").unwrap_or_default();
+    let ranges = ranges.iter().map(range).collect::<Option<Vec<_>>>()?;
+    Some(Frame::Ack { ranges, delay: fields.span("ack_delay") })
+}
+
+/// `[from, to]` or `[one]`.
+fn range(value: &Value) -> Option<(u64, u64)> {
+    match value.as_array()?.as_slice() {
+        [one] => whole(one).map(|one| (one, one)),
+        [from, to] => whole(from).zip(whole(to)).filter(|(from, to)| from <= to),
+        _ => None,
+    }
+}
+
+fn metrics(fields: &mut Fields<'_>) -> Metrics {
+    Metrics {
+        min_rtt: fields.span("min_rtt"),
+        smoothed_rtt: fields.span("smoothed_rtt"),
+        latest_rtt: fields.span("latest_rtt"),
+        rtt_variance: fields.span("rtt_variance"),
+        pto_count: fields.number("pto_count"),
+        congestion_window: fields.number("congestion_window").or_else(|| fields.number("cwnd")),
+        bytes_in_flight: fields.number("bytes_in_flight"),
+        ssthresh: fields.number("ssthresh"),
+        packets_in_flight: fields.number("packets_in_flight"),
+        pacing_rate: fields.number("pacing_rate"),
+    }
+}
+
+fn parameters(fields: &mut Fields<'_>) -> Parameters {
+    Parameters {
+        owner: fields.text("owner"),
+        initial_max_data: fields.number("initial_max_data"),
+        initial_max_stream_data_bidi_local: fields.number("initial_max_stream_data_bidi_local"),
+        initial_max_stream_data_bidi_remote: fields.number("initial_max_stream_data_bidi_remote"),
+        initial_max_stream_data_uni: fields.number("initial_max_stream_data_uni"),
+        max_ack_delay: fields.number("max_ack_delay"),
+        ack_delay_exponent: fields.number("ack_delay_exponent"),
+        max_udp_payload_size: fields.number("max_udp_payload_size"),
+    }
+}
+
+fn recovery(fields: &mut Fields<'_>) -> RecoveryParameters {
+    RecoveryParameters {
+        reordering_threshold: fields.number("reordering_threshold"),
+        timer_granularity: fields.number("timer_granularity"),
+        initial_rtt: fields.span("initial_rtt"),
+        max_datagram_size: fields.number("max_datagram_size"),
+        initial_congestion_window: fields.number("initial_congestion_window"),
+        minimum_congestion_window: fields.number("minimum_congestion_window"),
+    }
+}

@@ -1,0 +1,491 @@
+//! Reads a log, event by event, and goes on behind every fault.
+//!
+//! Behind damage reading goes on where an event begins, told by its first field. If the end of a
+//! trace lies in between, the events of the next count as those of the one before.
+
+use std::collections::VecDeque;
+use std::io::{self, BufRead};
+
+use serde_json::{Map, Value};
+
+use super::decode;
+use super::header::{self, Context};
+use super::model::{Event, Trace};
+use super::problem::{Loss, Problem, ProblemKind, short};
+use super::source::{BEGINNING, Source, event_begins};
+
+/// Longest event or header taken, in bytes.
+pub const MAX_RECORD: usize = 1_024 * 1_024;
+/// The byte before each record of a JSON text sequence (RFC 7464).
+const RECORD: u8 = 0x1e;
+
+/// Generations of the format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Generation {
+    /// `draft-00`: events are lists.
+    Draft00,
+    /// `draft-01`, and 0.1: events are lists.
+    Draft01,
+    /// `draft-02` with its candidates, and 0.2.
+    Draft02,
+    /// 0.3, with its candidates.
+    V0_3,
+    /// 0.4: the drafts 04 to 09 of the working group.
+    V0_4,
+    /// The drafts since then: `file_schema` in place of a version.
+    Current,
+}
+
+impl Generation {
+    pub(super) fn of_version(version: &str) -> Option<Self> {
+        match version {
+            "draft-00" | "0.0" => Some(Self::Draft00),
+            "draft-01" | "0.1" => Some(Self::Draft01),
+            "draft-02-wip" | "draft-02" | "draft-02-RC1" | "0.2" => Some(Self::Draft02),
+            "qlog-03-WIP" | "draft-03" | "0.3" => Some(Self::V0_3),
+            "0.4" => Some(Self::V0_4),
+            _ => None,
+        }
+    }
+
+    /// As people call it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Draft00 => "draft-00",
+            Self::Draft01 => "draft-01",
+            Self::Draft02 => "draft-02",
+            Self::V0_3 => "0.3",
+            Self::V0_4 => "0.4",
+            Self::Current => "of the drafts",
+        }
+    }
+}
+
+/// How the events lie in the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Container {
+    /// In one JSON document.
+    Document,
+    /// One a line.
+    Lines,
+    /// In a JSON text sequence.
+    Sequence,
+}
+
+/// What a file says of itself and of a trace in it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FileInfo {
+    /// Its generation.
+    pub generation: Generation,
+    /// How its events lie in it.
+    pub container: Container,
+    /// Title of the file.
+    pub title: String,
+    /// The trace whose events follow.
+    pub trace: Trace,
+}
+
+/// One thing that a log tells.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Item {
+    /// A trace begins.
+    Header(Box<FileInfo>),
+    /// An event.
+    Event(Event),
+    /// Something is wrong; reading goes on.
+    Problem(Problem),
+}
+
+/// Where in the file reading is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Start,
+    /// Among the fields of the document.
+    Document,
+    /// Among its traces.
+    Traces,
+    /// Among the fields of a trace.
+    Trace,
+    Events,
+    /// Records, each behind this byte or before it.
+    Records(u8),
+    Done,
+}
+
+/// Reads a log; memory is bounded whatever the file is.
+#[derive(Debug)]
+pub struct Reader<R> {
+    source: Source<R>,
+    ready: VecDeque<Item>,
+    state: State,
+    container: Container,
+    /// Fields of the document, and of the trace, so far, and their bytes.
+    top: Map<String, Value>,
+    fields: Map<String, Value>,
+    field_bytes: usize,
+    /// Does a header say what the events are?
+    headed: bool,
+    context: Context,
+    buffer: Vec<u8>,
+    loss: Loss,
+}
+
+impl<R: BufRead> Reader<R> {
+    /// Reads from `input`.
+    pub fn new(input: R) -> Self {
+        Self {
+            source: Source::new(input),
+            ready: VecDeque::new(),
+            state: State::Start,
+            container: Container::Document,
+            top: Map::new(),
+            fields: Map::new(),
+            field_bytes: 0,
+            headed: false,
+            context: Context::default(),
+            buffer: Vec::new(),
+            loss: Loss::default(),
+        }
+    }
+
+    /// What is there and what is missing, so far.
+    pub const fn loss(&self) -> &Loss {
+        &self.loss
+    }
+
+    fn place(&self) -> (u64, u64) {
+        (self.source.line(), self.source.offset())
+    }
+
+    fn problem(&mut self, (line, offset): (u64, u64), kind: ProblemKind) {
+        self.loss.problems += 1;
+        if let ProblemKind::Skipped { bytes, .. } | ProblemKind::Long { bytes } = kind {
+            self.loss.skipped_bytes += bytes;
+        }
+        self.ready.push_back(Item::Problem(Problem { line, offset, kind }));
+    }
+
+    fn problems(&mut self, place: (u64, u64), kinds: Vec<ProblemKind>) {
+        for kind in kinds {
+            self.problem(place, kind);
+        }
+    }
+
+    /// One step; what it finds is put into `ready`.
+    fn step(&mut self) -> io::Result<()> {
+        if let State::Records(mark) = self.state {
+            return self.records(mark);
+        }
+        let Some(byte) = self.source.skip_blanks()? else {
+            if self.state != State::Start {
+                let place = self.place();
+                self.problem(place, ProblemKind::Unfinished);
+            }
+            self.state = State::Done;
+            return Ok(());
+        };
+        match (self.state, byte) {
+            (State::Start, 0xef | 0xbb | 0xbf) => self.pass(State::Start),
+            (State::Start, RECORD) => {
+                self.container = Container::Sequence;
+                self.state = State::Records(RECORD);
+                Ok(())
+            }
+            (State::Start, b'{') => self.pass(State::Document),
+            (State::Start, _) => self.hunt("no JSON begins here"),
+            (state, b',') => self.pass(state),
+            (State::Document | State::Trace, b'"') => self.field(),
+            (State::Document, b'}') => self.end_document(),
+            (State::Traces, b'{') => {
+                self.fields.clear();
+                self.headed = false;
+                self.pass(State::Trace)
+            }
+            (State::Traces, b']') => self.pass(State::Document),
+            (State::Trace, b'}') => self.end_trace(),
+            (State::Events, b'{' | b'[') => self.element(),
+            (State::Events, b']') => self.pass(State::Trace),
+            _ => self.hunt("no JSON stands here"),
+        }
+    }
+
+    fn pass(&mut self, state: State) -> io::Result<()> {
+        self.source.next()?;
+        self.state = state;
+        Ok(())
+    }
+
+    /// A name and a value among the fields of the document or of a trace.
+    fn field(&mut self) -> io::Result<()> {
+        let place = self.place();
+        let mut buffer = core::mem::take(&mut self.buffer);
+        let whole = self.source.value(&mut buffer, MAX_RECORD)?;
+        let name = serde_json::from_slice::<String>(&buffer).ok().filter(|_| whole);
+        self.buffer = buffer;
+        let (Some(name), Some(b':')) = (name, self.source.skip_blanks()?) else {
+            return self.hunt("a field without a name or a value");
+        };
+        self.source.next()?;
+        let opens = self.source.skip_blanks()? == Some(b'[');
+        match (self.state, name.as_str()) {
+            (State::Document, "traces") if opens => return self.pass(State::Traces),
+            (State::Trace, "events") if opens => {
+                self.begin_trace(place);
+                return self.pass(State::Events);
+            }
+            _ => {}
+        }
+        let mut buffer = core::mem::take(&mut self.buffer);
+        let whole = self.source.value(&mut buffer, MAX_RECORD)?;
+        let value = serde_json::from_slice::<Value>(&buffer);
+        let bytes = buffer.len();
+        self.buffer = buffer;
+        let value = match value {
+            Ok(value) if whole => value,
+            _ => return self.damaged(place, "a field that is no JSON"),
+        };
+        self.field_bytes += bytes;
+        if self.field_bytes > MAX_RECORD {
+            self.problem(place, ProblemKind::Long { bytes: bytes as u64 });
+        } else if self.headed {
+            self.problem(place, ProblemKind::Late { field: short(&name) });
+        } else {
+            let into = if self.state == State::Trace { &mut self.fields } else { &mut self.top };
+            into.insert(name, value);
+        }
+        Ok(())
+    }
+
+    /// Tells of the trace whose events come now.
+    fn begin_trace(&mut self, place: (u64, u64)) {
+        let fields = core::mem::take(&mut self.fields);
+        self.begin(fields, place);
+    }
+
+    fn begin(&mut self, fields: Map<String, Value>, place: (u64, u64)) {
+        let mut problems = Vec::new();
+        let generation = header::generation(&self.top, &mut problems);
+        let (trace, context) = header::trace(fields, &mut problems);
+        self.context = context;
+        self.headed = true;
+        self.field_bytes = 0;
+        let title = self.top.get("title").and_then(Value::as_str).unwrap_or_default();
+        let info =
+            FileInfo { generation, container: self.container, title: title.to_owned(), trace };
+        self.ready.push_back(Item::Header(Box::new(info)));
+        self.problems(place, problems);
+    }
+
+    fn end_trace(&mut self) -> io::Result<()> {
+        let place = self.place();
+        if let Some(Value::String(description)) = self.fields.get("error_description") {
+            let description = short(description);
+            self.problem(place, ProblemKind::TraceError { description });
+        } else if !self.headed {
+            self.begin_trace(place);
+        }
+        self.headed = false;
+        self.pass(State::Traces)
+    }
+
+    /// The document is closed; without traces in it, it is the header of lines.
+    fn end_document(&mut self) -> io::Result<()> {
+        let place = self.place();
+        self.pass(State::Records(b'\n'))?;
+        if self.top.contains_key("name") {
+            self.container = Container::Lines;
+            let event = core::mem::take(&mut self.top);
+            self.event(event.into(), place);
+        } else if let Some(Value::Object(trace)) = self.top.remove("trace") {
+            self.container = Container::Lines;
+            self.begin(trace, place);
+        } else if self.top.contains_key("qlog_version") || self.top.contains_key("file_schema") {
+            self.headed = true;
+        }
+        Ok(())
+    }
+
+    /// An event among those of a document.
+    fn element(&mut self) -> io::Result<()> {
+        let place = self.place();
+        let mut buffer = core::mem::take(&mut self.buffer);
+        let whole = self.source.value(&mut buffer, MAX_RECORD)?;
+        let value = serde_json::from_slice::<Value>(&buffer);
+        self.buffer = buffer;
+        match value {
+            Ok(value) if whole => {
+                self.event(value, place);
+                Ok(())
+            }
+            Err(error) if whole => self.damaged(place, &error.to_string()),
+            _ if self.source.peek()?.is_none() => {
+                self.damaged(place, "the file ends within an event")
+            }
+            _ => self.damaged(place, "an event that is no JSON"),
+        }
+    }
+
+    /// What stands in the buffer cannot be read: goes on where the next event begins.
+    fn damaged(&mut self, place: (u64, u64), why: &str) -> io::Result<()> {
+        let buffer = core::mem::take(&mut self.buffer);
+        if let Some(at) = event_begins(&buffer, 1) {
+            self.source.unread(&buffer[at..]);
+            self.state = State::Events;
+            let (bytes, why) = (at as u64, why.to_owned());
+            self.problem(place, ProblemKind::Skipped { bytes, why });
+            return Ok(());
+        }
+        // The beginning of one may stand at the end.
+        let keep = BEGINNING.min(buffer.len().saturating_sub(1));
+        self.source.unread(&buffer[buffer.len() - keep..]);
+        self.hunt_from(place, why)
+    }
+
+    fn hunt(&mut self, why: &str) -> io::Result<()> {
+        let place = self.place();
+        self.hunt_from(place, why)
+    }
+
+    /// Passes over bytes until an event begins.
+    fn hunt_from(&mut self, place: (u64, u64), why: &str) -> io::Result<()> {
+        // At least a byte goes, so that reading comes to an end.
+        if self.source.offset() == place.1 {
+            self.source.next()?;
+        }
+        let mut window = Vec::new();
+        loop {
+            match self.source.next()? {
+                Some(byte) => window.push(byte),
+                None => {
+                    let begins = event_begins(&window, 0);
+                    self.source.unread(&window[begins.unwrap_or(window.len())..]);
+                    self.state = if begins.is_some() { State::Events } else { State::Done };
+                    break;
+                }
+            }
+            // An event is known once enough of it is there.
+            if window.len() >= 2 * BEGINNING {
+                if let Some(at) = event_begins(&window, 0).filter(|at| *at <= BEGINNING) {
+                    self.source.unread(&window[at..]);
+                    self.state = State::Events;
+                    break;
+                }
+                window.drain(..BEGINNING);
+            }
+        }
+        let bytes = self.source.offset() - place.1;
+        self.problem(place, ProblemKind::Skipped { bytes, why: why.to_owned() });
+        if self.state == State::Done {
+            let place = self.place();
+            self.problem(place, ProblemKind::Unfinished);
+        }
+        Ok(())
+    }
+
+    /// A record of a sequence, or a line.
+    fn records(&mut self, mark: u8) -> io::Result<()> {
+        match self.source.skip_blanks()? {
+            None => {
+                self.state = State::Done;
+                return Ok(());
+            }
+            Some(RECORD) => drop(self.source.next()?),
+            Some(_) => {}
+        }
+        let place = self.place();
+        let mut buffer = core::mem::take(&mut self.buffer);
+        if !self.source.until(mark, &mut buffer, MAX_RECORD)? {
+            let mut bytes = buffer.len() as u64;
+            while self.source.peek()?.is_some_and(|byte| byte != mark) {
+                self.source.next()?;
+                bytes += 1;
+            }
+            self.problem(place, ProblemKind::Long { bytes });
+            self.buffer = buffer;
+            return Ok(());
+        }
+        let mut from = 0;
+        while from < buffer.len() {
+            let mut values = serde_json::Deserializer::from_slice(&buffer[from..]).into_iter();
+            let here = |at: usize| {
+                let lines = buffer[..at].iter().filter(|byte| **byte == b'\n').count();
+                (place.0 + lines as u64, place.1 + at as u64)
+            };
+            match values.next() {
+                None => break,
+                Some(Ok(value)) => {
+                    self.record(value, here(from));
+                    from += values.byte_offset();
+                }
+                Some(Err(error)) => {
+                    let next = event_begins(&buffer, from + 1).unwrap_or(buffer.len());
+                    let (bytes, why) = ((next - from) as u64, error.to_string());
+                    self.problem(here(from), ProblemKind::Skipped { bytes, why });
+                    from = next;
+                }
+            }
+        }
+        self.buffer = buffer;
+        Ok(())
+    }
+
+    /// A header or an event.
+    fn record(&mut self, value: Value, place: (u64, u64)) {
+        match value {
+            Value::Object(mut map)
+                if !map.contains_key("name")
+                    && ["file_schema", "qlog_version", "trace"]
+                        .iter()
+                        .any(|field| map.contains_key(*field)) =>
+            {
+                let trace = match map.remove("trace") {
+                    Some(Value::Object(trace)) => trace,
+                    _ => Map::new(),
+                };
+                self.top = map;
+                self.begin(trace, place);
+            }
+            value => self.event(value, place),
+        }
+    }
+
+    fn event(&mut self, value: Value, place: (u64, u64)) {
+        let mut problems = Vec::new();
+        match decode::event(value, &mut self.context, &mut problems) {
+            Ok(event) => {
+                if !self.headed {
+                    self.headed = true;
+                    self.problem(place, ProblemKind::NoHeader);
+                }
+                self.loss.events += 1;
+                if matches!(event.data, super::Data::Other { .. }) {
+                    self.loss.unknown_events += 1;
+                }
+                self.ready.push_back(Item::Event(event));
+            }
+            Err(what) => {
+                self.loss.bad_events += 1;
+                self.problem(place, ProblemKind::NoEvent { what });
+            }
+        }
+        self.problems(place, problems);
+    }
+}
+
+impl<R: BufRead> Iterator for Reader<R> {
+    type Item = io::Result<Item>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some(item) = self.ready.pop_front() {
+                return Some(Ok(item));
+            }
+            if self.state == State::Done {
+                return None;
+            }
+            if let Err(error) = self.step() {
+                return Some(Err(error));
+            }
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! Bytes with their places, some of which may be taken back.
+
+use std::io::{self, BufRead};
+
+/// The bytes of a log.
+#[derive(Debug)]
+pub(super) struct Source<R> {
+    input: R,
+    /// Bytes taken back or read ahead; those before `at` are gone.
+    held: Vec<u8>,
+    at: usize,
+    offset: u64,
+    line: u64,
+}
+
+impl<R: BufRead> Source<R> {
+    pub(super) const fn new(input: R) -> Self {
+        Self { input, held: Vec::new(), at: 0, offset: 0, line: 1 }
+    }
+
+    /// Byte offset of the next byte.
+    pub(super) const fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// Line of the next byte, from 1.
+    pub(super) const fn line(&self) -> u64 {
+        self.line
+    }
+
+    pub(super) fn peek(&mut self) -> io::Result<Option<u8>> {
+        if self.at == self.held.len() {
+            self.held.clear();
+            self.at = 0;
+            let bytes = self.input.fill_buf()?;
+            self.held.extend_from_slice(bytes);
+            let taken = bytes.len();
+            self.input.consume(taken);
+        }
+        Ok(self.held.get(self.at).copied())
+    }
+
+    pub(super) fn next(&mut self) -> io::Result<Option<u8>> {
+        let byte = self.peek()?;
+        if let Some(byte) = byte {
+            self.at += 1;
+            self.offset += 1;
+            self.line += u64::from(byte == b'\n');
+        }
+        Ok(byte)
+    }
+
+    /// Takes `bytes`, the last that were read, back.
+    pub(super) fn unread(&mut self, bytes: &[u8]) {
+        self.offset -= bytes.len() as u64;
+        self.line -= bytes.iter().filter(|byte| **byte == b'\n').count() as u64;
+        if self.at >= bytes.len() {
+            self.at -= bytes.len();
+        } else {
+            let rest = self.held.split_off(self.at);
+            self.held = bytes.to_vec();
+            self.held.extend_from_slice(&rest);
+            self.at = 0;
+        }
+    }
+
+    /// Passes over blanks and gives the byte behind them.
+    pub(super) fn skip_blanks(&mut self) -> io::Result<Option<u8>> {
+        while let Some(byte) = self.peek()? {
+            if !is_blank(byte) {
+                return Ok(Some(byte));
+            }
+            self.next()?;
+        }
+        Ok(None)
+    }
+
+    /// Collects one JSON value, at most `most` bytes, no further than brackets, quotes and letters
+    /// show that it is none; false if it is none or has no end.
+    pub(super) fn value(&mut self, into: &mut Vec<u8>, most: usize) -> io::Result<bool> {
+        into.clear();
+        let mut nest = Vec::new();
+        let (mut quoted, mut escaped, mut before) = (false, false, b':');
+        while let Some(byte) = self.peek()? {
+            if nest.is_empty() && !quoted && !into.is_empty() && ends_plain(byte) {
+                return Ok(true);
+            }
+            if into.len() == most {
+                return Ok(false);
+            }
+            if quoted {
+                // No string has a line break in it.
+                if byte < b' ' {
+                    return Ok(false);
+                }
+                quoted = escaped || byte != b'"';
+                escaped = !escaped && byte == b'\\';
+            } else {
+                let fits = match byte {
+                    b'"' => true,
+                    // A value within an object has its name before it.
+                    b'{' | b'[' => before == b':' || nest.last() == Some(&b'['),
+                    b'}' => nest.last() == Some(&b'{'),
+                    b']' => nest.last() == Some(&b'['),
+                    _ => is_plain(byte),
+                };
+                if !fits || nest.len() > DEEPEST {
+                    return Ok(false);
+                }
+                match byte {
+                    b'"' => quoted = true,
+                    b'{' | b'[' => nest.push(byte),
+                    b'}' | b']' => drop(nest.pop()),
+                    _ => {}
+                }
+                if !is_blank(byte) {
+                    before = byte;
+                }
+            }
+            self.next()?;
+            into.push(byte);
+            if nest.is_empty() && !quoted && matches!(byte, b'}' | b']' | b'"') {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Collects what stands before `end`, which is left; false if it is longer than `most`.
+    pub(super) fn until(&mut self, end: u8, into: &mut Vec<u8>, most: usize) -> io::Result<bool> {
+        into.clear();
+        while let Some(byte) = self.peek()? {
+            if byte == end {
+                break;
+            }
+            if into.len() == most {
+                return Ok(false);
+            }
+            self.next()?;
+            into.push(byte);
+        }
+        Ok(true)
+    }
+}
+
+/// Brackets within brackets that are taken; serde_json takes as many.
+const DEEPEST: usize = 127;
+
+const fn is_blank(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\r' | b'\n')
+}
+
+/// Does it end a number or a word?
+const fn ends_plain(byte: u8) -> bool {
+    is_blank(byte) || matches!(byte, b',' | b':' | b']' | b'}')
+}
+
+/// Can it stand outside of strings: in numbers, `true`, `false`, `null`, between values?
+const fn is_plain(byte: u8) -> bool {
+    is_blank(byte)
+        || matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b',' | b':' | b'E')
+        || matches!(byte, b't' | b'r' | b'u' | b'e' | b'f' | b'a' | b'l' | b's' | b'n')
+}
+
+/// Place of the first event in `bytes` from `from` on, by how events begin: an object whose first
+/// field is one that events have, or an array of the oldest generations, a time and a category.
+pub(super) fn event_begins(bytes: &[u8], from: usize) -> Option<usize> {
+    (from..bytes.len()).find(|&at| match bytes[at] {
+        b'{' => object_begins(&bytes[at + 1..]),
+        b'[' => array_begins(&bytes[at + 1..]),
+        _ => false,
+    })
+}
+
+/// Bytes by which an event is known.
+pub(super) const BEGINNING: usize = 48;
+
+fn object_begins(rest: &[u8]) -> bool {
+    let rest = blanks(rest);
+    [&b"\"time\""[..], b"\"name\"", b"\"relative_time\"", b"\"delta_time\""]
+        .iter()
+        .any(|field| rest.strip_prefix(*field).is_some_and(|rest| blanks(rest).starts_with(b":")))
+}
+
+fn array_begins(rest: &[u8]) -> bool {
+    let rest = blanks(rest);
+    let rest = rest.strip_prefix(b"\"").unwrap_or(rest);
+    let digits = rest.iter().take_while(|b| b.is_ascii_digit() || **b == b'.').count();
+    let rest = rest[digits..].strip_prefix(b"\"").unwrap_or(&rest[digits..]);
+    let Some(rest) = blanks(rest).strip_prefix(b",") else { return false };
+    let Some(rest) = blanks(rest).strip_prefix(b"\"") else { return false };
+    digits > 0 && rest.first().is_some_and(u8::is_ascii_alphabetic)
+}
+
+fn blanks(bytes: &[u8]) -> &[u8] {
+    &bytes[bytes.iter().take_while(|byte| is_blank(**byte)).count()..]
+}

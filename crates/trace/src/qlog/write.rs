@@ -1,0 +1,170 @@
+//! Writes a log, event by event.
+
+use std::io::{self, Write};
+
+use serde_json::{Map, Value, json};
+use units::Duration;
+
+use super::encode;
+use super::model::{Event, Trace, Vantage};
+
+/// How a log is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// A JSON text sequence of the drafts: `urn:ietf:params:qlog:file:sequential`.
+    Current,
+    /// Version 0.3 as one JSON document, which qvis reads; an event a line.
+    Qvis,
+}
+
+/// Names of the vocabularies used. Those of a draft carry its number.
+const SCHEMAS: [&str; 2] =
+    ["urn:ietf:params:qlog:events:quic-12", "urn:ietf:params:qlog:events:simulation"];
+
+/// Writes a log with one trace.
+#[derive(Debug)]
+pub struct Writer<W> {
+    out: W,
+    form: Form,
+    events: u64,
+}
+
+impl<W: Write> Writer<W> {
+    /// Writes the particulars of `trace` to `out`.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn new(mut out: W, trace: &Trace, form: Form) -> io::Result<Self> {
+        match form {
+            Form::Current => {
+                out.write_all(b"\x1e")?;
+                let header = json!({
+                    "file_schema": "urn:ietf:params:qlog:file:sequential",
+                    "serialization_format": "application/qlog+json-seq",
+                    "title": trace.title,
+                    "description": trace.description,
+                    "trace": {
+                        "common_fields": current_fields(trace),
+                        "vantage_point": vantage(trace),
+                        "event_schemas": SCHEMAS,
+                    },
+                });
+                serde_json::to_writer(&mut out, &header)?;
+                out.write_all(b"\n")?;
+            }
+            Form::Qvis => {
+                // Version and format stand first, where readers look for them.
+                write!(
+                    out,
+                    "{{\"qlog_version\":\"0.3\",\"qlog_format\":\"JSON\",\"title\":{},\
+                     \"description\":{},\"traces\":[{{\"common_fields\":{},\
+                     \"vantage_point\":{},\"events\":[",
+                    Value::from(trace.title.as_str()),
+                    Value::from(trace.description.as_str()),
+                    old_fields(trace),
+                    vantage(trace),
+                )?;
+            }
+        }
+        Ok(Self { out, form, events: 0 })
+    }
+
+    /// Writes an event. Times must not go back.
+    ///
+    /// # Errors
+    /// Those of the output.
+    pub fn event(&mut self, event: &Event) -> io::Result<()> {
+        let (current, old) = encode::names(&event.data);
+        let name = match self.form {
+            Form::Current => current,
+            Form::Qvis => old,
+        };
+        match self.form {
+            Form::Current => self.out.write_all(b"\x1e")?,
+            Form::Qvis if self.events > 0 => self.out.write_all(b",\n")?,
+            Form::Qvis => self.out.write_all(b"\n")?,
+        }
+        // The time stands first, so that the beginning of an event can be told behind damage.
+        write!(self.out, "{{\"time\":{},", number(encode::ms(event.at)))?;
+        if let Some(group) = &event.group_id {
+            write!(self.out, "\"group_id\":{},", Value::from(group.as_str()))?;
+        }
+        write!(self.out, "\"name\":{},\"data\":", Value::from(name))?;
+        serde_json::to_writer(&mut self.out, &encode::data(&event.data, &event.more))?;
+        let end: &[u8] = if self.form == Form::Current { b"}\n" } else { b"}" };
+        self.out.write_all(end)?;
+        self.events += 1;
+        Ok(())
+    }
+
+    /// Closes the log, flushes and gives the output back.
+    ///
+    /// # Errors
+    /// Those of the output.
+    pub fn finish(mut self) -> io::Result<W> {
+        if self.form == Form::Qvis {
+            self.out.write_all(b"\n]}]}\n")?;
+        }
+        self.out.flush()?;
+        Ok(self.out)
+    }
+}
+
+/// A number without a fraction where it has none.
+fn number(ms: f64) -> Value {
+    let whole = ms as u64;
+    if whole as f64 >= ms { whole.into() } else { ms.into() }
+}
+
+fn vantage(trace: &Trace) -> Value {
+    let kind = match trace.vantage {
+        Vantage::Client => "client",
+        Vantage::Server => "server",
+        Vantage::Network => "network",
+        Vantage::Unknown => "unknown",
+    };
+    match trace.vantage_name.as_str() {
+        "" => json!({ "type": kind }),
+        name => json!({ "name": name, "type": kind }),
+    }
+}
+
+fn current_fields(trace: &Trace) -> Value {
+    let mut fields = group(trace, "protocol_types");
+    let clock = match trace.epoch {
+        Some(epoch) => json!({ "clock_type": "system", "epoch": rfc3339(epoch) }),
+        None => json!({ "clock_type": "monotonic", "epoch": "unknown" }),
+    };
+    fields.insert("time_format".to_owned(), "relative_to_epoch".into());
+    fields.insert("reference_time".to_owned(), clock);
+    fields.into()
+}
+
+fn old_fields(trace: &Trace) -> Value {
+    let mut fields = group(trace, "protocol_type");
+    fields.insert("time_format".to_owned(), "relative".into());
+    if let Some(epoch) = trace.epoch {
+        fields.insert("reference_time".to_owned(), number(encode::ms(epoch)));
+    }
+    fields.into()
+}
+
+fn group(trace: &Trace, protocols: &str) -> Map<String, Value> {
+    let mut fields = Map::new();
+    if !trace.protocols.is_empty() {
+        fields.insert(protocols.to_owned(), trace.protocols.clone().into());
+    }
+    if !trace.group_id.is_empty() {
+        fields.insert("group_id".to_owned(), trace.group_id.as_str().into());
+    }
+    fields
+}
+
+/// A moment since 1970 as RFC 3339 has it, to the millisecond.
+fn rfc3339(epoch: Duration) -> String {
+    let (seconds, ms) = (epoch.as_millis() / 1_000, epoch.as_millis() % 1_000);
+    let (days, second) = (seconds / 86_400, seconds % 86_400);
+    let (year, month, day) = super::header::date(days);
+    let (hour, minute, second) = (second / 3_600, second / 60 % 60, second % 60);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{ms:03}Z")
+}

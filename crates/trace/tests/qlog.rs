@@ -1,0 +1,522 @@
+//! qlog: what is written reads the same; every generation is read; damage is told with its place.
+
+use ackclock_trace as trace;
+use proptest::prelude::*;
+use serde_json::{Map, Value, json};
+use trace::qlog::{
+    Container, Data, Event, FileInfo, Form, Frame, Generation, Item, Loss, Metrics, Packet,
+    PacketHeader, Parameters, Problem, Reader, RecoveryParameters, Trace, Vantage, Writer,
+};
+use units::Duration;
+
+#[derive(Debug, Default)]
+struct Told {
+    headers: Vec<FileInfo>,
+    events: Vec<Event>,
+    problems: Vec<Problem>,
+    loss: Loss,
+}
+
+impl Told {
+    fn problems(&self) -> Vec<String> {
+        self.problems.iter().map(ToString::to_string).collect()
+    }
+}
+
+fn read(log: impl AsRef<[u8]>) -> Told {
+    let mut told = Told::default();
+    let mut reader = Reader::new(log.as_ref());
+    for item in reader.by_ref() {
+        match item.unwrap() {
+            Item::Header(header) => told.headers.push(*header),
+            Item::Event(event) => told.events.push(event),
+            Item::Problem(problem) => told.problems.push(problem),
+        }
+    }
+    told.loss = *reader.loss();
+    told
+}
+
+fn write(trace: &Trace, events: &[Event], form: Form) -> Vec<u8> {
+    let mut writer = Writer::new(Vec::new(), trace, form).unwrap();
+    for event in events {
+        writer.event(event).unwrap();
+    }
+    writer.finish().unwrap()
+}
+
+fn whole(log: impl AsRef<[u8]>) -> Told {
+    let told = read(log);
+    assert_eq!(told.problems(), Vec::<String>::new());
+    told
+}
+
+fn trace() -> Trace {
+    Trace {
+        title: String::new(),
+        description: String::new(),
+        vantage: Vantage::Client,
+        vantage_name: "sender".to_owned(),
+        group_id: "upload".to_owned(),
+        protocols: vec!["QUIC".to_owned()],
+        epoch: Some(Duration::from_secs(1_682_985_600)),
+    }
+}
+
+fn ms(n: u64) -> Duration {
+    Duration::from_millis(n)
+}
+
+/// One of each kind.
+fn events() -> Vec<Event> {
+    let header = |number| PacketHeader { packet_type: "1RTT".into(), packet_number: Some(number) };
+    let sent = Packet {
+        header: header(7),
+        length: Some(1_252),
+        frames: vec![
+            Frame::Stream { stream_id: 4, offset: 12_310, length: 1_231, fin: true },
+            Frame::Other(json!({ "frame_type": "ping" }).as_object().unwrap().clone()),
+        ],
+        trigger: Some("retransmit_reordered".into()),
+    };
+    let received = Packet {
+        header: header(3),
+        length: None,
+        frames: vec![
+            Frame::Ack { ranges: vec![(0, 4), (6, 6)], delay: Some(Duration::from_micros(8)) },
+            Frame::MaxData { maximum: 4_294_967_295 },
+            Frame::MaxStreamData { stream_id: 4, maximum: 99 },
+        ],
+        trigger: None,
+    };
+    let metrics = Metrics {
+        min_rtt: Some(ms(2)),
+        smoothed_rtt: Some(Duration::from_nanos(2_000_100)),
+        latest_rtt: Some(ms(3)),
+        rtt_variance: Some(ms(1)),
+        pto_count: Some(1),
+        congestion_window: Some(12_520),
+        bytes_in_flight: Some(11_268),
+        ssthresh: Some(6_260),
+        packets_in_flight: Some(9),
+        pacing_rate: Some(50_000_000),
+    };
+    let data = [
+        Data::Scenario {
+            name: "mathis".into(),
+            details: Map::from_iter([("p".into(), json!(0.02))]),
+        },
+        Data::ParametersSet(Parameters {
+            owner: Some("remote".into()),
+            initial_max_data: Some(4_294_967_295),
+            max_ack_delay: Some(25),
+            ..Parameters::default()
+        }),
+        Data::RecoveryParametersSet(RecoveryParameters {
+            reordering_threshold: Some(3),
+            timer_granularity: Some(1),
+            initial_rtt: Some(ms(333)),
+            ..RecoveryParameters::default()
+        }),
+        Data::PacketSent(sent),
+        Data::PacketReceived(received),
+        Data::MetricsUpdated(metrics),
+        Data::PacketLost { header: header(5), trigger: Some("reordering_threshold".into()) },
+        Data::CongestionStateUpdated { old: None, new: "recovery".into(), trigger: None },
+        Data::LossTimerUpdated {
+            timer_type: Some("pto".into()),
+            event_type: "set".into(),
+            delta: Some(ms(28)),
+        },
+        Data::Marker { kind: Some("note".into()), message: Some("a \"quote\"\n".into()) },
+        Data::Other { name: "quic:ecn_state_updated".into() },
+    ];
+    let mut events: Vec<Event> = data
+        .into_iter()
+        .enumerate()
+        .map(|(n, data)| Event::new(Duration::from_nanos(1_234_567 * n as u64), data))
+        .collect();
+    events[3].more.insert("datagram_id".into(), json!(17));
+    events[10].more.insert("new".into(), json!("capable"));
+    events
+}
+
+#[test]
+fn both_forms_read_back() {
+    for (form, generation, container) in [
+        (Form::Current, Generation::Current, Container::Sequence),
+        (Form::Qvis, Generation::V0_3, Container::Document),
+    ] {
+        let told = whole(write(&trace(), &events(), form));
+        assert_eq!(told.events, events());
+        assert_eq!(
+            (told.headers[0].generation, told.headers[0].container),
+            (generation, container)
+        );
+        assert_eq!(told.headers[0].trace, trace());
+        assert_eq!((told.loss.events, told.loss.unknown_events), (11, 1));
+    }
+}
+
+#[test]
+fn what_is_written_is_what_other_readers_expect() {
+    let text = |form| String::from_utf8(write(&trace(), &events()[4..7], form)).unwrap();
+    let records = text(Form::Current);
+    let mut records = records.split('\x1e').skip(1).map(|record| {
+        assert!(record.ends_with('\n'));
+        serde_json::from_str::<Value>(record).unwrap()
+    });
+    let header = records.next().unwrap();
+    assert_eq!(header["file_schema"], "urn:ietf:params:qlog:file:sequential");
+    assert_eq!(header["serialization_format"], "application/qlog+json-seq");
+    let clock = &header["trace"]["common_fields"]["reference_time"];
+    assert_eq!(clock["epoch"], "2023-05-02T00:00:00.000Z");
+    let names: Vec<Value> = records.map(|record| record["name"].clone()).collect();
+    assert_eq!(
+        names,
+        ["quic:packet_received", "quic:recovery_metrics_updated", "quic:packet_lost"]
+    );
+    let document: Value = serde_json::from_str(&text(Form::Qvis)).unwrap();
+    assert_eq!(document["qlog_version"], "0.3");
+    let trace = &document["traces"][0];
+    assert_eq!(trace["common_fields"]["reference_time"], 1_682_985_600_000_u64);
+    assert_eq!(trace["events"][0]["name"], "transport:packet_received");
+    assert_eq!(trace["events"][0]["data"]["frames"][0]["acked_ranges"], json!([[0, 4], [6]]));
+    assert_eq!(trace["events"][1]["name"], "recovery:metrics_updated");
+    assert_eq!(trace["events"][1]["data"]["smoothed_rtt"], 2.0001);
+    // Version and format stand in the first 256 bytes, as the draft asks.
+    assert!(text(Form::Qvis)[..256].contains("\"qlog_format\":\"JSON\""));
+}
+
+/// The same two events in each generation, as its own draft writes them.
+fn generations() -> Vec<(Generation, Container, String)> {
+    let list = |version: &str, fields: &str, names: [&str; 2], cwnd: &str| {
+        format!(
+            r#"{{"qlog_version":"{version}","title":"t","traces":[{{"vantage_point":{{"type":"server"}},
+"configuration":{{"time_units":"us"}},"common_fields":{{"group_id":"g","reference_time":"1682985600000000"}},
+"event_fields":{fields},"events":[
+[2500,"{}",{{"packet_type":"1RTT","header":{{"packet_number":"7","packet_size":1252}},"frames":[]}}],
+[3000,"{}",{{"{cwnd}":12520,"min_rtt":2000}}]]}}]}}"#,
+            names[0], names[1],
+        )
+    };
+    let objects = |version: &str, names: [&str; 2]| {
+        format!(
+            r#"{{"qlog_version":"{version}","qlog_format":"JSON","traces":[{{"vantage_point":{{"type":"server"}},
+"common_fields":{{"ODCID":"g","time_format":"relative","reference_time":1682985600000}},"events":[
+{{"time":2.5,"name":"{}","data":{{"header":{{"packet_type":"1RTT","packet_number":7}},"raw":{{"length":1252}}}}}},
+{{"time":3,"name":"{}","data":{{"congestion_window":12520,"min_rtt":2}}}}]}}]}}"#,
+            names[0], names[1],
+        )
+    };
+    let old = ["transport:packet_sent", "recovery:metrics_updated"];
+    let new = ["quic:packet_sent", "quic:recovery_metrics_updated"];
+    let lines = |separator: &str, header: &str, names: [&str; 2]| {
+        format!(
+            "{separator}{header}\n\
+             {separator}{{\"time\":2.5,\"name\":\"{}\",\"data\":{{\"header\":{{\"packet_type\":\"1RTT\",\
+             \"packet_number\":7}},\"raw\":{{\"length\":1252}}}}}}\n\
+             {separator}{{\"time\":3,\"name\":\"{}\",\"data\":{{\"congestion_window\":12520,\"min_rtt\":2}}}}\n",
+            names[0], names[1],
+        )
+    };
+    let common = r#"{"group_id":"g","time_format":"relative","reference_time":1682985600000}"#;
+    let seq = |format: &str, version: &str| {
+        format!(
+            r#"{{"qlog_format":"{format}","qlog_version":"{version}","trace":{{"common_fields":{common},"vantage_point":{{"type":"server"}}}}}}"#
+        )
+    };
+    let epoch = r#"{"group_id":"g","time_format":"relative_to_epoch","reference_time":{"clock_type":"system","epoch":"2023-05-02T00:00:00.000Z"}}"#;
+    let drafts = format!(
+        r#"{{"file_schema":"urn:ietf:params:qlog:file:sequential","serialization_format":"application/qlog+json-seq","trace":{{"common_fields":{epoch},"vantage_point":{{"type":"server"}},"event_schemas":["urn:ietf:params:qlog:events:quic-12"]}}}}"#
+    );
+    let contained = objects("0.3", new)
+        .replace(r#""qlog_version":"0.3","qlog_format":"JSON""#, r#""file_schema":"urn:ietf:params:qlog:file:contained","serialization_format":"application/qlog+json""#)
+        .replace(r#"{"ODCID":"g","time_format":"relative","reference_time":1682985600000}"#, epoch);
+    vec![
+        (
+            Generation::Draft00,
+            Container::Document,
+            list(
+                "draft-00",
+                r#"["relative_time","CATEGORY","EVENT_TYPE","DATA"]"#,
+                ["TRANSPORT\",\"PACKET_SENT", "RECOVERY\",\"METRIC_UPDATE"],
+                "cwnd",
+            )
+            .replace("EVENT_TYPE", "EVENT"),
+        ),
+        (
+            Generation::Draft01,
+            Container::Document,
+            list(
+                "draft-01",
+                r#"["relative_time","category","event","data"]"#,
+                ["transport\",\"packet_sent", "recovery\",\"metrics_updated"],
+                "cwnd",
+            ),
+        ),
+        (Generation::Draft02, Container::Document, objects("draft-02-wip", old)),
+        (Generation::Draft02, Container::Document, objects("draft-02", old)),
+        (Generation::Draft02, Container::Document, objects("draft-02-RC1", old)),
+        (Generation::V0_3, Container::Document, objects("qlog-03-WIP", old)),
+        (Generation::V0_3, Container::Document, objects("0.3", old)),
+        (Generation::V0_3, Container::Lines, lines("", &seq("NDJSON", "0.3"), old)),
+        (Generation::V0_3, Container::Sequence, lines("\x1e", &seq("JSON-SEQ", "0.3"), old)),
+        (
+            Generation::V0_4,
+            Container::Sequence,
+            lines(
+                "\x1e",
+                &seq("JSON-SEQ", "0.4"),
+                ["quic:packet_sent", "recovery:metrics_updated"],
+            ),
+        ),
+        (Generation::Current, Container::Sequence, lines("\x1e", &drafts, new)),
+        (Generation::Current, Container::Document, contained),
+    ]
+}
+
+#[test]
+fn every_generation_reads_as_the_same_log() {
+    let sent = Packet {
+        header: PacketHeader { packet_type: "1RTT".into(), packet_number: Some(7) },
+        length: Some(1_252),
+        ..Packet::default()
+    };
+    let metrics =
+        Metrics { congestion_window: Some(12_520), min_rtt: Some(ms(2)), ..Metrics::default() };
+    let expected = [
+        Event::new(Duration::from_micros(2_500), Data::PacketSent(sent)),
+        Event::new(ms(3), Data::MetricsUpdated(metrics)),
+    ];
+    for (generation, container, log) in generations() {
+        let told = whole(&log);
+        assert_eq!(told.events, expected, "{log}");
+        let header = &told.headers[0];
+        assert_eq!((header.generation, header.container), (generation, container), "{log}");
+        assert_eq!(header.trace.vantage, Vantage::Server);
+        assert_eq!(header.trace.group_id, "g", "{log}");
+        assert_eq!(header.trace.epoch, Some(Duration::from_secs(1_682_985_600)), "{log}");
+    }
+}
+
+#[test]
+fn times_in_every_format() {
+    let log = |format: &str, times: [&str; 3]| {
+        let events = times.map(|time| format!(r#"{{"time":{time},"name":"a:b","data":{{}}}}"#));
+        let header = format!(
+            r#"{{"qlog_version":"0.3","trace":{{"common_fields":{{"time_format":"{format}","reference_time":1000}}}}}}"#
+        );
+        format!("{header}\n{}", events.join("\n"))
+    };
+    let at = |format, times| -> Vec<u64> {
+        whole(log(format, times)).events.iter().map(|event| event.at.as_micros()).collect()
+    };
+    let expected = [1_000, 1_500, 4_000];
+    assert_eq!(at("relative", ["1", "1.5", "4"]), expected);
+    assert_eq!(at("absolute", ["1001", "1001.5", "1004"]), expected);
+    assert_eq!(at("delta", ["1", "0.5", "2.5"]), expected);
+    assert_eq!(at("relative_to_previous_event", ["1", "0.5", "2.5"]), expected);
+    let told = read(log("absolute", ["1001", "999", "-1"]));
+    assert_eq!((told.loss.events, told.loss.bad_events), (1, 2));
+    assert_eq!(told.problems.len(), 4, "{:?}", told.problems());
+}
+
+#[test]
+fn unknown_generations_and_events_are_told() {
+    let log = r#"{"qlog_version":"0.9","trace":{"common_fields":{}}}
+{"time":1,"name":"mvfst:pacing","data":{"rate":5},"tuple":"x"}
+"#;
+    let told = read(log);
+    assert_eq!(
+        told.problems(),
+        [r#"line 1, byte 50: qlog_version: "0.9" is no generation known, read as 0.3"#]
+    );
+    assert_eq!(told.events[0].data, Data::Other { name: "mvfst:pacing".into() });
+    let more = Map::from_iter([("rate".into(), json!(5)), ("event.tuple".into(), json!("x"))]);
+    assert_eq!(told.events[0].more, more);
+    assert_eq!(told.loss.unknown_events, 1);
+    let schema = r#"{"file_schema":"https://example.com/log","trace":{"common_fields":{}}}"#;
+    assert!(read(schema).problems()[0].contains("file_schema: \"https://example.com/log\" is no"));
+}
+
+#[test]
+fn fields_that_are_wrong_are_told() {
+    let log = r#"{"qlog_version":"0.3","trace":{}}
+{"time":1,"name":"recovery:metrics_updated","data":{"congestion_window":"many","min_rtt":-2,"ssthresh":null}}
+{"name":"recovery:metrics_updated","data":{}}
+{"time":2,"name":"recovery:metrics_updated","data":7}
+"#;
+    let told = read(log);
+    assert_eq!(
+        told.problems(),
+        [
+            "line 2, byte 34: min_rtt: expected a time, found -2",
+            "line 2, byte 34: congestion_window: expected a whole number, found \"many\"",
+            "line 3, byte 144: an event without a time",
+            "line 4, byte 190: an event without data that is an object",
+        ]
+    );
+    assert_eq!((told.loss.events, told.loss.bad_events), (1, 2));
+}
+
+/// How many of `all` are there, in their order.
+fn kept(all: &[Event], told: &Told) -> usize {
+    let (mut from, mut kept) = (0, 0);
+    for event in &told.events {
+        if let Some(at) = all[from..].iter().position(|one| one == event) {
+            from += at + 1;
+            kept += 1;
+        }
+    }
+    kept
+}
+
+/// A log of some length.
+fn long(form: Form) -> (Vec<Event>, Vec<u8>) {
+    let mut all = Vec::new();
+    for n in 0..16 {
+        let shift = |mut event: Event| {
+            event.at += ms(100 * n);
+            event
+        };
+        all.extend(events().into_iter().map(shift));
+    }
+    let log = write(&trace(), &all, form);
+    (all, log)
+}
+
+#[test]
+fn a_log_cut_anywhere_loses_only_its_end() {
+    for form in [Form::Current, Form::Qvis] {
+        let (all, log) = long(form);
+        for cut in (300..log.len() - 8).step_by(97) {
+            let told = read(&log[..cut]);
+            assert!(all.starts_with(&told.events), "{form:?} cut at {cut}");
+            let cut_share = cut as f64 / log.len() as f64;
+            let read_share = told.events.len() as f64 / all.len() as f64;
+            assert!((cut_share - read_share).abs() < 0.03, "{cut_share} {read_share}");
+            // Between two records nothing is lost.
+            let ends = [log[cut - 1], log[cut]];
+            let between = ends[0] == b'\n' || ends[0] == 0x1e || ends[1] == b'\n';
+            let expected = form == Form::Qvis || !between;
+            assert_eq!(!told.problems.is_empty(), expected, "{form:?} cut at {cut}");
+            assert!(told.problems.iter().all(|problem| problem.offset <= cut as u64));
+        }
+    }
+}
+
+#[test]
+fn bytes_missing_in_the_middle_cost_the_events_around_them() {
+    for form in [Form::Current, Form::Qvis] {
+        let (all, log) = long(form);
+        for begin in (1_000..log.len() - 1_000).step_by(61) {
+            for length in [1, 7, 40, 300] {
+                let mut damaged = log.clone();
+                damaged.drain(begin..begin + length);
+                let told = read(&damaged);
+                let kept = kept(&all, &told);
+                assert!(kept + 8 >= all.len(), "{form:?}: {kept} after {length} from {begin}");
+            }
+        }
+    }
+}
+
+#[test]
+fn bytes_overwritten_cost_the_events_around_them() {
+    for form in [Form::Current, Form::Qvis] {
+        let (all, log) = long(form);
+        for (n, begin) in (1_000..log.len() - 1_000).step_by(211).enumerate() {
+            let mut damaged = log.clone();
+            let byte = b"\0{}[]\"\\:,\x1e\n"[n % 11];
+            damaged[begin..begin + 9].fill(byte);
+            let told = read(&damaged);
+            let kept = kept(&all, &told);
+            assert!(kept + 8 >= all.len(), "{form:?}: {kept} after {byte} at {begin}");
+            // What fits into a text changes nothing else.
+            assert!(!told.problems.is_empty() || told.events.len() == all.len());
+        }
+    }
+}
+
+#[test]
+fn several_traces_and_those_that_failed() {
+    let trace = |cwnd: u32| {
+        format!(
+            r#"{{"vantage_point":{{"type":"client"}},"events":[{{"time":1,"name":"recovery:metrics_updated","data":{{"congestion_window":{cwnd}}}}}],"title":"late"}}"#
+        )
+    };
+    let log = format!(
+        r#"{{"qlog_version":"0.3","traces":[{},{{"error_description":"no such file"}},{}],"summary":{{}}}}"#,
+        trace(1),
+        trace(2),
+    );
+    let told = read(&log);
+    assert_eq!((told.headers.len(), told.events.len()), (2, 2));
+    let problems = told.problems();
+    assert_eq!(problems.len(), 3, "{problems:?}");
+    assert!(problems[0].ends_with("title stands behind the events it is about"), "{problems:?}");
+    assert!(problems[1].ends_with("no trace: no such file"), "{problems:?}");
+}
+
+#[test]
+fn what_is_no_qlog_has_no_events() {
+    for text in ["", "hello", "{}", "[]", "{\"a\":1}\n{\"b\":2}\n", "\x1e\x1e\x1e", "\u{feff}{}"] {
+        assert_eq!(read(text).loss.events, 0, "{text}");
+    }
+    // A header, and nothing behind it.
+    assert_eq!(read("{\"qlog_version\":\"0.3\",\"traces\":[]}").problems, []);
+}
+
+fn any_event() -> impl Strategy<Value = Event> {
+    let number = || prop::option::of(0..=u64::MAX);
+    let span = || prop::option::of((0..1_u64 << 50).prop_map(Duration::from_nanos));
+    let metrics = (span(), span(), number(), number(), number()).prop_map(
+        |(min_rtt, smoothed_rtt, congestion_window, bytes_in_flight, ssthresh)| {
+            Data::MetricsUpdated(Metrics {
+                min_rtt,
+                smoothed_rtt,
+                congestion_window,
+                bytes_in_flight,
+                ssthresh,
+                ..Metrics::default()
+            })
+        },
+    );
+    let stream = (0..=u64::MAX, 0..=u64::MAX, any::<bool>())
+        .prop_map(|(offset, length, fin)| Frame::Stream { stream_id: 0, offset, length, fin });
+    let ack = (prop::collection::vec((0..1_u64 << 40, 0..9_u64), 0..4), span()).prop_map(
+        |(ranges, delay)| Frame::Ack {
+            ranges: ranges.into_iter().map(|(from, more)| (from, from + more)).collect(),
+            delay,
+        },
+    );
+    let frames = prop::collection::vec(prop_oneof![stream, ack], 0..4);
+    let packet = (number(), number(), frames, any::<bool>()).prop_map(
+        |(packet_number, length, frames, sent)| {
+            let header = PacketHeader { packet_type: "1RTT".into(), packet_number };
+            let packet = Packet { header, length, frames, trigger: None };
+            if sent { Data::PacketSent(packet) } else { Data::PacketReceived(packet) }
+        },
+    );
+    let state = (".*", prop::option::of(".*"))
+        .prop_map(|(new, trigger)| Data::CongestionStateUpdated { old: None, new, trigger });
+    let data = prop_oneof![metrics, packet, state];
+    (0..1_u64 << 50, data).prop_map(|(at, data)| Event::new(Duration::from_nanos(at), data))
+}
+
+proptest! {
+    #[test]
+    fn any_events_read_back(events in prop::collection::vec(any_event(), 0..20)) {
+        for form in [Form::Current, Form::Qvis] {
+            let told = whole(write(&trace(), &events, form));
+            prop_assert_eq!(&told.events, &events);
+        }
+    }
+
+    #[test]
+    fn any_bytes_are_read(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        let told = read(&bytes);
+        prop_assert!(told.problems.iter().all(|problem| problem.offset <= bytes.len() as u64));
+    }
+}
