@@ -44,7 +44,7 @@ pub(crate) enum Command {
     Scenario(ScenarioCommand),
     /// Print published figures beside what Ackclock measures
     Reproduce(ReproduceArgs),
-    /// Read a log of FreeBSD's stack, whole or damaged: Black Box Log or siftr
+    /// Read a log, whole or damaged: FreeBSD's Black Box Log or siftr, or qlog
     Read(ReadArgs),
     /// Ask the formulas what a loss rate allows, and what speaks against them
     #[command(subcommand, after_help = theory::THEORY_EXAMPLES)]
@@ -62,6 +62,7 @@ Examples:
   ackclock run transfer.toml --csv cwnd.csv --svg cwnd.svg
   ackclock run transfer.toml --bblog sender.pcapng && tshark -r sender.pcapng -Y bblog
   ackclock run transfer.toml --siftr sender.log --log-flow upload
+  ackclock run transfer.toml --qlog sender.qlog --qlog-form qvis
 
 A run depends on the scenario and its seed alone: the same two give the same bytes anywhere.";
 
@@ -96,9 +97,24 @@ pub(crate) struct RunArgs {
     /// Generation of --siftr
     #[arg(long, value_name = "VERSION", default_value = "1.3", requires = "siftr")]
     pub(crate) siftr_version: SiftrVersion,
-    /// Flow whose sender is logged by --bblog and --siftr [default: the first]
+    /// Write what the sender's stack would log as qlog, TCP in QUIC's words
+    #[arg(long, value_name = "FILE")]
+    pub(crate) qlog: Option<PathBuf>,
+    /// Form of --qlog
+    #[arg(long, value_name = "FORM", default_value = "current", requires = "qlog")]
+    pub(crate) qlog_form: QlogForm,
+    /// Flow whose sender is logged by --bblog, --siftr and --qlog [default: the first]
     #[arg(long, value_name = "FLOW")]
     pub(crate) log_flow: Option<String>,
+}
+
+/// Forms of qlog.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum QlogForm {
+    /// The drafts: a JSON text sequence
+    Current,
+    /// Version 0.3, which qvis draws
+    Qvis,
 }
 
 /// Generations of siftr.
@@ -281,6 +297,7 @@ Examples:
   ackclock read UNKNOWN_5001_10.0.0.2_49152.0.pcapng
   cat UNKNOWN_5001_10.0.0.2_49152.?.pcapng | ackclock read -
   ackclock read siftr.log --csv > siftr.csv
+  ackclock read connection.sqlog
   ackclock read bblog.pcapng --json | jq 'select(.record.snd_cwnd < 14480)'
 
 What is wrong with a log is told with its place: in the text, as JSON, or beside CSV on standard

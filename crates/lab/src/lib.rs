@@ -1,9 +1,10 @@
 //! The one door: scenario text in, tables, findings and reports out. Floor 7.
 //!
 //! Reading order: [`units_text`] (quantities as people write them), [`scenario`] (scenario files
-//! and their errors), [`run_report`] (the result of a run), [`sweep`] (many runs),
-//! [`capture`] (what tcpdump would have seen of a run), [`kernel_log`] (what FreeBSD's loggers would have written of its sender),
-//! [`cases`] (published figures beside ours), [`curves`] and [`pictures`] (charts), [`log_view`]
+//! and their errors), [`run_report`] (the result of a run), [`sweep`] (many runs), [`capture`]
+//! (what tcpdump would have seen of a run), [`kernel_log`] (what FreeBSD's loggers would have
+//! written of its sender), [`mod@qlog`] (the same as qlog), [`cases`] (published figures beside
+//! ours), [`curves`] and [`pictures`] (charts), [`log_view`]
 //! (logs of a stack for reading), [`theory_report`] (closed forms beside runs), [`worlds`]
 //! (scenarios by chance, and whether they obey).
 
@@ -14,6 +15,7 @@ pub mod digests;
 pub mod kernel_log;
 pub mod log_view;
 pub mod pictures;
+pub mod qlog;
 pub mod run_report;
 pub mod scenario;
 pub mod sweep;

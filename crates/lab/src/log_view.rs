@@ -1,9 +1,10 @@
-//! Logs of FreeBSD's stack for people and programs: text, JSON lines, CSV.
+//! Logs of FreeBSD's stack and qlog for people and programs: text, JSON lines, CSV.
 //!
 //! [`view`] finds out which log it has before it, by its first bytes. What is wrong with a log
 //! stands between its records, in CSV apart from them; a summary closes the text and the JSON.
 
 mod black_box;
+mod qlog;
 mod siftr;
 
 use core::fmt;
@@ -71,8 +72,17 @@ pub fn view(
     // A siftr log begins with a line of text, even the binary one.
     let text =
         begin.iter().take(64).all(|byte| matches!(byte, b'\t' | b'\n' | b'\r' | b' '..=b'~'));
+    // qlog begins with an object, or with the mark of a record; its blanks are part of neither.
+    let json = [&b"\xef\xbb\xbf"[..], b""].iter().any(|mark| {
+        let begin = begin.strip_prefix(*mark).unwrap_or(begin);
+        let blank = |byte: &&u8| matches!(byte, b' ' | b'\t' | b'\r' | b'\n');
+        let first = begin.iter().find(|byte| !blank(byte));
+        matches!(first, Some(b'{' | 0x1e))
+    });
     let mut show = Show { form, out, aside, begun: false, first: None, held: Vec::new() };
-    if text && !begin.is_empty() {
+    if json {
+        qlog::view(log, &mut show)
+    } else if text && !begin.is_empty() {
         siftr::view(log, &mut show)
     } else {
         black_box::view(log, &mut show)

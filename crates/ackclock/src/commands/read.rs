@@ -1,4 +1,4 @@
-//! `ackclock read`: a log of FreeBSD's stack, whole or damaged.
+//! `ackclock read`: a log of a stack, whole or damaged.
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};
@@ -36,7 +36,7 @@ pub(super) fn run(args: &ReadArgs) -> Result<ExitCode, Failure> {
             let problem = problem.map(|problem| format!(": {problem}")).unwrap_or_default();
             let message = format!("{name}: no record found, taken for {taken_for}{problem}");
             Err(Failure::new(message)
-                .hint("logs are those of tcplog_dumper (pcapng) and of siftr (text)"))
+                .hint("logs are those of tcplog_dumper (pcapng), of siftr (text) and qlog (JSON)"))
         }
         Ok(Verdict::Packed(format)) => {
             let failure = Failure::new(format!("{name} is packed in {format}"));

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use lab::capture::{self, Capture, TraceLines};
 use lab::curves::Curves;
 use lab::kernel_log::{BlackBox, Side, Siftr};
+use lab::qlog::Qlog;
 use lab::run_report::{RunReport, table};
 use lab::scenario::nearest;
 use packet::Segment;
@@ -14,11 +15,12 @@ use record::{Event, Recorder, SenderState, Who};
 use sim::scenario::{Scenario, TapPlace};
 use sim::{Observer, Outcome, Watch};
 use trace::csv::CsvRecorder;
+use trace::qlog::Form;
 use trace::siftr::Generation;
 use units::Instant;
 
 use super::load_scenario;
-use crate::cli::{RunArgs, SiftrVersion};
+use crate::cli::{QlogForm, RunArgs, SiftrVersion};
 use crate::failure::Failure;
 use crate::output::{OutFile, print};
 use crate::progress::Progress;
@@ -43,17 +45,20 @@ pub(super) fn run(args: RunArgs) -> Result<ExitCode, Failure> {
     let svg = args.svg.as_deref().map(|path| create(path, &file)).transpose()?;
     let bblog = args.bblog.as_deref().map(|path| create(path, &file)).transpose()?;
     let siftr = args.siftr.as_deref().map(|path| create(path, &file)).transpose()?;
+    let qlog = args.qlog.as_deref().map(|path| create(path, &file)).transpose()?;
     apart(&[
         ("--pcap", &pcap, args.pcap.as_deref()),
         ("--csv", &csv, args.csv.as_deref()),
         ("--svg", &svg, args.svg.as_deref()),
         ("--bblog", &bblog, args.bblog.as_deref()),
         ("--siftr", &siftr, args.siftr.as_deref()),
+        ("--qlog", &qlog, args.qlog.as_deref()),
     ])?;
-    let logged = match (bblog.is_some() || siftr.is_some(), &args.log_flow) {
+    let wanted = bblog.is_some() || siftr.is_some() || qlog.is_some();
+    let logged = match (wanted, &args.log_flow) {
         (true, name) => Some(logged(&mut scenario, name.as_deref())?),
         (false, Some(_)) => {
-            return Err(Failure::new("--log-flow needs --bblog or --siftr"));
+            return Err(Failure::new("--log-flow needs --bblog, --siftr or --qlog"));
         }
         (false, None) => None,
     };
@@ -78,7 +83,8 @@ pub(super) fn run(args: RunArgs) -> Result<ExitCode, Failure> {
     };
     let outcome = if csv.is_some() || svg.is_some() || logged.is_some() {
         let curves = svg.is_some().then(|| Curves::new(scenario));
-        let mut rows = Rows { csv: csv.map(CsvRecorder::new), curves, bblog: None, siftr: None };
+        let mut rows =
+            Rows { csv: csv.map(CsvRecorder::new), curves, bblog: None, siftr: None, qlog: None };
         if let (Some(side), Some(out)) = (logged, bblog) {
             let log = BlackBox::new(scenario, side, &comment, out);
             rows.bblog = Some(log.map_err(|error| failed(args.bblog.as_deref(), &error))?);
@@ -86,6 +92,10 @@ pub(super) fn run(args: RunArgs) -> Result<ExitCode, Failure> {
         if let (Some(side), Some(out)) = (logged, siftr) {
             let log = Siftr::new(scenario, side, generation(args.siftr_version), out);
             rows.siftr = Some(log.map_err(|error| failed(args.siftr.as_deref(), &error))?);
+        }
+        if let (Some(side), Some(out)) = (logged, qlog) {
+            let log = Qlog::new(scenario, side, &loaded.sha256, form(args.qlog_form), out);
+            rows.qlog = Some(log.map_err(|error| failed(args.qlog.as_deref(), &error))?);
         }
         let mut watch = Watch(rows, taps);
         let outcome = simulate(scenario, &mut watch)?;
@@ -99,6 +109,9 @@ pub(super) fn run(args: RunArgs) -> Result<ExitCode, Failure> {
         }
         if let Some(log) = rows.siftr {
             log.finish().map_err(|error| failed(args.siftr.as_deref(), &error))?.commit()?;
+        }
+        if let Some(log) = rows.qlog {
+            log.finish().map_err(|error| failed(args.qlog.as_deref(), &error))?.commit()?;
         }
         if let (Some(curves), Some(mut out)) = (rows.curves, svg) {
             let chart = curves.to_svg(&scenario.title, &subtitle(&file, scenario));
@@ -149,7 +162,7 @@ fn trace_tap(scenario: &mut Scenario, host: Option<&str>) -> Result<usize, Failu
     Ok(capture::tap(scenario, index, TapPlace::Stack))
 }
 
-/// The end of the connection that --bblog and --siftr log.
+/// The end of the connection that --bblog, --siftr and --qlog log.
 fn logged(scenario: &mut Scenario, flow: Option<&str>) -> Result<Side, Failure> {
     let names = || scenario.flows.iter().map(|flow| flow.name.as_str());
     let index = match flow {
@@ -171,6 +184,13 @@ const fn generation(version: SiftrVersion) -> Generation {
         SiftrVersion::V1_2 => Generation::V1_2,
         SiftrVersion::V1_3 => Generation::V1_3,
         SiftrVersion::V2 => Generation::V2,
+    }
+}
+
+const fn form(form: QlogForm) -> Form {
+    match form {
+        QlogForm::Current => Form::Current,
+        QlogForm::Qvis => Form::Qvis,
     }
 }
 
@@ -247,6 +267,7 @@ struct Rows {
     curves: Option<Curves>,
     bblog: Option<BlackBox<OutFile>>,
     siftr: Option<Siftr<OutFile>>,
+    qlog: Option<Qlog<OutFile>>,
 }
 
 impl Recorder for Rows {
@@ -265,6 +286,9 @@ impl Recorder for Rows {
         if let Some(log) = &mut self.siftr {
             log.record(at, who, event, state);
         }
+        if let Some(log) = &mut self.qlog {
+            log.record(at, who, event, state);
+        }
     }
 }
 
@@ -274,6 +298,9 @@ impl Observer for Rows {
             log.tap(at, tap, outbound, segment);
         }
         if let Some(log) = &mut self.siftr {
+            log.tap(at, tap, outbound, segment);
+        }
+        if let Some(log) = &mut self.qlog {
             log.tap(at, tap, outbound, segment);
         }
     }

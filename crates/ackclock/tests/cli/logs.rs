@@ -107,8 +107,8 @@ fn what_is_no_log_is_refused_with_a_place() {
     assert_eq!(
         place.run(&["read", "text"]).refused(),
         "error: text: no record found, taken for a siftr log: line 1, column 1: a row of 2 \
-         columns, expected 18 or 26 to 28\n  help: logs are those of tcplog_dumper (pcapng) and \
-         of siftr (text)\n"
+         columns, expected 18 or 26 to 28\n  help: logs are those of tcplog_dumper (pcapng), of \
+         siftr (text) and qlog (JSON)\n"
     );
     let bytes = place.run(&["read", "bytes"]).refused();
     assert!(
@@ -151,7 +151,60 @@ fn the_flow_to_log_is_named() {
         "error: --log-flow: there is no flow \"dwn\"\n  help: did you mean \"down\"?\n"
     );
     let alone = place.run(&["run", "two.toml", "--log-flow", "down"]).refused();
-    assert!(alone.contains("--log-flow needs --bblog or --siftr"), "{alone}");
+    assert!(alone.contains("--log-flow needs --bblog, --siftr or --qlog"), "{alone}");
     let same = place.run(&["run", "two.toml", "--bblog", "x", "--siftr", "./x"]).refused();
     assert_eq!(same, "error: --bblog and --siftr both write ./x\n");
+}
+
+#[test]
+fn a_qlog_as_text() {
+    let place = Place::new("a_qlog_as_text");
+    let lossy = SMALL.replace("forward = [", "forward = [{ loss = { packets = [6] } }, ");
+    place.write("small.toml", lossy.replace("100kB", "20kB"));
+    place.run(&["run", "small.toml", "--qlog", "log.sqlog"]).ok();
+    place.run(&["run", "small.toml", "--qlog", "log.qlog", "--qlog-form", "qvis"]).ok();
+    let text = place.run(&["read", "log.sqlog"]).ok();
+    insta::assert_snapshot!("qlog_text", text);
+    // Both forms tell the same.
+    let other = place.run(&["read", "log.qlog"]).ok();
+    assert!(text.lines().skip(1).eq(other.lines().skip(1)));
+    let csv = place.run(&["read", "log.qlog", "--csv"]).ok();
+    assert_eq!(csv.lines().count(), text.lines().count() - 1);
+    // And the same as the other log of the run: every packet, every window.
+    place.run(&["run", "small.toml", "--siftr", "siftr.log"]).ok();
+    let json = json_lines(&place.run(&["read", "log.qlog", "--json"]).ok());
+    let count = |name: &str| json.iter().filter(|line| line["event"]["name"] == name).count();
+    let siftr = json_lines(&place.run(&["read", "siftr.log", "--json"]).ok());
+    let rows = siftr.iter().filter(|line| line["row"].is_object()).count();
+    assert_eq!(count("quic:packet_sent") + count("quic:packet_received"), rows + 2);
+    assert_eq!(count("quic:packet_lost"), 1);
+    let windows: Vec<&Value> = json
+        .iter()
+        .map(|line| &line["event"]["data"]["congestion_window"])
+        .filter(|window| !window.is_null())
+        .collect();
+    let seen = |window: &Value| siftr.iter().any(|line| line["row"]["cwnd_bytes"] == *window);
+    assert!(windows.len() > 10);
+    // siftr tells the window before each packet: the last of several changes.
+    assert!(windows.iter().filter(|window| seen(window)).count() + 3 >= windows.len());
+}
+
+#[test]
+fn a_damaged_qlog_is_read_and_what_is_wrong_is_told() {
+    let place = Place::new("a_damaged_qlog_is_read_and_what_is_wrong_is_told");
+    place.write("small.toml", SMALL);
+    place.run(&["run", "small.toml", "--qlog", "log.qlog", "--qlog-form", "qvis"]).ok();
+    let mut log = place.read("log.qlog");
+    log.drain(3_000..3_040);
+    log.truncate(log.len() - 30);
+    place.write("damaged.qlog", &log);
+    let read = place.run(&["read", "damaged.qlog"]);
+    assert_eq!((read.code, read.err.as_str()), (1, ""));
+    let told: Vec<&str> = read.out.lines().filter(|line| line.starts_with("! line ")).collect();
+    assert!(told.len() >= 2, "{told:#?}");
+    assert!(told[0].contains("bytes skipped: "), "{told:#?}");
+    assert!(told.last().unwrap().contains("the file ends before it is closed"), "{told:#?}");
+    place.write("other.json", "{\"a\": 1}\n");
+    let none = place.run(&["read", "other.json"]).refused();
+    assert!(none.contains("no record found, taken for a qlog"), "{none}");
 }

@@ -3,6 +3,8 @@
 use serde_json::{Map, Value};
 use units::Duration;
 
+use super::encode;
+
 /// Whose log it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Vantage {
@@ -53,6 +55,16 @@ impl Event {
     /// An event with nothing beyond the model.
     pub fn new(at: Duration, data: Data) -> Self {
         Self { at, group_id: None, data, more: Map::new() }
+    }
+
+    /// Its name in the drafts, with its namespace.
+    pub fn name(&self) -> &str {
+        encode::names(&self.data).0
+    }
+
+    /// All its fields, as they are written.
+    pub fn fields(&self) -> Map<String, Value> {
+        encode::data(&self.data, &self.more)
     }
 }
 
