@@ -49,6 +49,8 @@ pub(crate) enum Command {
     /// Ask the formulas what a loss rate allows, and what speaks against them
     #[command(subcommand, after_help = theory::THEORY_EXAMPLES)]
     Theory(TheoryCommand),
+    /// Turn an ini file of INET's QUIC experiment (OMNeT++) into a scenario
+    ImportIni(ImportIniArgs),
 }
 
 const RUN_EXAMPLES: &str = "\
@@ -338,4 +340,35 @@ pub(crate) struct ReproduceArgs {
     /// Print the names of the cases and run none
     #[arg(long)]
     pub(crate) list: bool,
+}
+
+const IMPORT_INI_EXAMPLES: &str = "\
+Examples:
+  ackclock import-ini mathis_simple.ini --list
+  ackclock import-ini mathis_simple.ini --config ack_every_packet -o mathis.toml
+  ackclock import-ini mathis_simple.ini --config ack_every_packet --run 0 --profile linux-6.18
+
+What has no meaning here is told on standard error, with line and column, and in the scenario.";
+
+/// Arguments of `import-ini`.
+#[derive(Debug, Args)]
+#[command(after_help = IMPORT_INI_EXAMPLES)]
+pub(crate) struct ImportIniArgs {
+    /// Ini file
+    pub(crate) file: PathBuf,
+    /// Configuration to take, if there are several
+    #[arg(long, value_name = "NAME")]
+    pub(crate) config: Option<String>,
+    /// Combination of the values of ${...} to take, if there are several
+    #[arg(long, value_name = "N")]
+    pub(crate) run: Option<usize>,
+    /// Print the configurations with their runs
+    #[arg(long, conflicts_with_all = ["config", "run", "output"])]
+    pub(crate) list: bool,
+    /// Profile of the sender
+    #[arg(long, value_name = "PROFILE", default_value = "freebsd-14.3")]
+    pub(crate) profile: String,
+    /// Write the scenario to a file [default: standard output]
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
 }

@@ -1,5 +1,6 @@
 //! One file for each command.
 
+mod import_ini;
 mod read;
 mod reproduce;
 mod run;
@@ -26,6 +27,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Sweep(args) => sweep::run(args),
         Command::Table(args) => table::run(&args),
         Command::Read(args) => read::run(&args),
+        Command::ImportIni(args) => import_ini::run(&args),
         Command::Theory(command) => theory::run(command),
     }
 }

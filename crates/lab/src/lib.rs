@@ -6,12 +6,14 @@
 //! written of its sender), [`mod@qlog`] (the same as qlog), [`cases`] (published figures beside
 //! ours), [`curves`] and [`pictures`] (charts), [`log_view`]
 //! (logs of a stack for reading), [`theory_report`] (closed forms beside runs), [`worlds`]
-//! (scenarios by chance, and whether they obey).
+//! (scenarios by chance, and whether they obey), [`import_ini`]
+//! (ini files of OMNeT++).
 
 pub mod capture;
 pub mod cases;
 pub mod curves;
 pub mod digests;
+pub mod import_ini;
 pub mod kernel_log;
 pub mod log_view;
 pub mod pictures;

@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod documents;
+mod import_ini;
 mod logs;
 mod outputs;
 mod outside;

@@ -1,0 +1,86 @@
+//! `ackclock import-ini`: an ini file of OMNeT++ as a scenario.
+
+use std::fs;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use lab::import_ini::{self, Imported, Ini, Variant};
+use lab::scenario::decode;
+
+use crate::cli::ImportIniArgs;
+use crate::failure::Failure;
+use crate::output::{OutFile, print};
+
+pub(super) fn run(args: &ImportIniArgs) -> Result<ExitCode, Failure> {
+    let name = args.file.display().to_string();
+    let bytes = fs::read(&args.file).map_err(|error| Failure::file("read", &args.file, &error))?;
+    let text = decode(&bytes, &name).map_err(Failure::Scenario)?;
+    let ini = import_ini::read(text, &name).map_err(Failure::Scenario)?;
+    if args.list {
+        print(&list(&ini)?)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let configs = ini.configs();
+    let config = match (&args.config, configs.as_slice()) {
+        (Some(config), _) => config.as_str(),
+        (None, [only]) => only,
+        (None, several) => {
+            let message = format!("{name} has {} configurations", several.len());
+            let all = several.join(", ");
+            return Err(Failure::new(message).hint(format!("choose with --config: {all}")));
+        }
+    };
+    let variants = ini.variants(config).map_err(Failure::Scenario)?;
+    let run = match args.run {
+        Some(run) => run,
+        None if variants.len() == 1 => 0,
+        None => {
+            let message = format!("[{config}] has {} runs", variants.len());
+            let last = variants.len() - 1;
+            let hint = format!("choose with --run 0 to {last}; --list shows their values");
+            return Err(Failure::new(message).hint(hint));
+        }
+    };
+    let imported = ini.import(config, run, &args.profile).map_err(Failure::Scenario)?;
+    match &args.output {
+        Some(path) => {
+            let mut out = OutFile::create(path)?;
+            if out.is(&args.file) {
+                let path = path.display();
+                return Err(Failure::new(format!("{path} is the ini file itself")));
+            }
+            let written = out.write_all(imported.toml.as_bytes());
+            written.map_err(|error| Failure::file("write", path, &error))?;
+            out.commit()?;
+        }
+        None => print(&imported.toml)?,
+    }
+    // Where standard error is closed there is nobody to tell.
+    let _ = io::stderr().lock().write_all(left_out(&name, &imported).as_bytes());
+    Ok(ExitCode::SUCCESS)
+}
+
+/// One line for each line of the ini file that is not in the scenario.
+fn left_out(name: &str, imported: &Imported) -> String {
+    let line = |one: &import_ini::Unmapped| {
+        format!("{name}:{}:{}: not mapped: {}: {}\n", one.line, one.column, one.key, one.why)
+    };
+    imported.unmapped.iter().map(line).collect()
+}
+
+/// All configurations with their runs.
+fn list(ini: &Ini) -> Result<String, Failure> {
+    let mut text = String::new();
+    for config in ini.configs() {
+        let variants = ini.variants(config).map_err(Failure::Scenario)?;
+        text += &format!("[{config}]\n");
+        text.extend(variants.iter().map(row));
+    }
+    Ok(text)
+}
+
+fn row(variant: &Variant) -> String {
+    let values: Vec<String> =
+        variant.values.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+    format!("  run {}  {}", variant.run, values.join(", ")).trim_end().to_owned() + "\n"
+}

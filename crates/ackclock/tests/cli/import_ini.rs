@@ -1,0 +1,59 @@
+//! `ackclock import-ini`: the file of the INET wiki, and what is wrong with others.
+
+use crate::place::Place;
+
+const SHOWN: &str = include_str!("../../../lab/tests/data/mathis_simple.ini");
+
+fn place(test: &str) -> Place {
+    let place = Place::new(test);
+    place.write("mathis_simple.ini", SHOWN);
+    place
+}
+
+#[test]
+fn the_file_of_the_wiki_becomes_a_scenario() {
+    let place = place("the_file_of_the_wiki_becomes_a_scenario");
+    let import = ["import-ini", "mathis_simple.ini", "--config", "ack_every_packet"];
+    let answer = place.run(&import);
+    assert_eq!(answer.code, 0);
+    insta::assert_snapshot!("import_ini", answer.out);
+    insta::assert_snapshot!("import_ini_left_out", answer.err);
+    place.run(&[&import[..], &["-o", "mathis.toml"]].concat());
+    assert_eq!(String::from_utf8(place.read("mathis.toml")).unwrap(), answer.out);
+    assert!(place.run(&["run", "mathis.toml", "--set", "duration=1s"]).ok().contains("stream"));
+}
+
+#[test]
+fn configurations_and_runs_are_listed() {
+    let place = place("configurations_and_runs_are_listed");
+    let list = place.run(&["import-ini", "mathis_simple.ini", "--list"]).ok();
+    assert_eq!(
+        list,
+        "[ack_every_packet]\n  run 0  pktBeforeAck = 1, mtu = 1280\n\
+         [ack_every_other_packet]\n  run 0  pktBeforeAck = 2, mtu = 1280\n"
+    );
+    place.write("sweep.ini", "**.mtu = ${mtu=1280,1500}B\n");
+    let refused = place.run(&["import-ini", "sweep.ini"]).refused();
+    assert!(refused.contains("[General] has 2 runs"), "{refused}");
+    assert!(refused.contains("choose with --run 0 to 1"), "{refused}");
+    let second = place.run(&["import-ini", "sweep.ini", "--run", "1"]);
+    assert!(second.out.contains("mtu = \"1500B\""), "{}", second.out);
+}
+
+#[test]
+fn what_is_wrong_is_told_with_its_place() {
+    let place = place("what_is_wrong_is_told_with_its_place");
+    let several = place.run(&["import-ini", "mathis_simple.ini"]).refused();
+    assert!(several.contains("choose with --config: ack_every_packet, ack_every_other_packet"));
+    let config = ["import-ini", "mathis_simple.ini", "--config", "ack_every_pocket"];
+    let unknown = place.run(&config).refused();
+    assert!(unknown.contains("did you mean \"ack_every_packet\"?"), "{unknown}");
+    place.write("wrong.ini", "**.linkDelay = 1\n");
+    insta::assert_snapshot!("import_ini_wrong", place.run(&["import-ini", "wrong.ini"]).refused());
+    place.write("right.ini", "**.linkDelay = 1ms\n");
+    let profile = ["import-ini", "right.ini", "--profile", "quic-inet-2025-99"];
+    let refused = place.run(&profile).refused();
+    assert!(refused.contains("quic-inet-2025-99"), "{refused}");
+    let itself = place.run(&["import-ini", "right.ini", "-o", "right.ini"]).refused();
+    assert!(itself.contains("is the ini file itself"), "{itself}");
+}
