@@ -51,6 +51,16 @@ fn sweeps() {
 }
 
 #[test]
+fn closed_forms() {
+    check("docs/theory.md");
+}
+
+#[test]
+fn qlogs() {
+    check("docs/qlog.md");
+}
+
+#[test]
 fn logs_of_the_stack() {
     check("docs/formats.md");
 }

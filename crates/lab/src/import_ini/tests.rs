@@ -145,3 +145,28 @@ fn mistakes_point_at_the_text() {
     let many = "a = ${1..1000}\nb = ${1..1000}\n";
     assert!(errors(many)[0].contains("more than 100000 combinations"));
 }
+
+/// What has its own text must be a place in it.
+fn check(text: &str) {
+    let Ok(ini) = read(text, "x.ini") else { return };
+    for config in ini.configs() {
+        if let Ok(imported) = ini.import(config, 0, "freebsd-14.3") {
+            let loaded = load(&imported.toml, "x.toml", &Overrides::default());
+            assert!(loaded.is_ok(), "{text}\n{}", imported.toml);
+        }
+    }
+}
+
+proptest::proptest! {
+    #[test]
+    fn any_text_is_read(text in "(\\[Config a\\]\n|[a-z.*=${},!0-9 #\"]{0,20}=[a-z0-9.${},! ]{0,20}\n|\\PC{0,20}\n){0,8}") {
+        check(&text);
+    }
+
+    #[test]
+    fn any_change_of_the_wikis_file_is_read(at in 0..1_500_usize, with in "[\\[\\]${}=.,!#0-9a-z\n]{0,4}") {
+        let mut text = SHOWN.to_owned();
+        text.insert_str(text.floor_char_boundary(at), &with);
+        check(&text);
+    }
+}
