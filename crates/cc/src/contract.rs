@@ -62,6 +62,10 @@ pub struct Acked {
     pub packets: u32,
     /// ACKs the host's own LRO made one of, where it counts them (`lro_nsegs`); at least 1.
     pub nsegs: u32,
+    /// It has just ended a recovery ([`Recovered`] came before it). FreeBSD's base stack still holds
+    /// itself to be in it while it counts this acknowledgment (EXIT_RECOVERY comes behind
+    /// cc_ack_received in tcp_do_segment), so that its controllers do not grow.
+    pub ends_recovery: bool,
     /// Is old data being sent again from `snd_una` on (`snd_nxt != snd_max`)? So after a timeout.
     pub resending: bool,
     /// Window the peer offers, in bytes.
@@ -112,7 +116,8 @@ pub struct Congested {
 
 /// All that was under way when a fast recovery began has been acknowledged (`cc_post_recovery`).
 ///
-/// Both systems then report the same acknowledgment as [`Acked`], which may already grow the window.
+/// Both systems then report the same acknowledgment as [`Acked`], which on Linux may already grow the
+/// window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Recovered {
     /// Acknowledgment number that ended it.

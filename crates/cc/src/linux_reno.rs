@@ -68,6 +68,7 @@ mod tests {
             bytes: u64::from(packets) * 1_448,
             packets,
             nsegs: 1,
+            ends_recovery: false,
             resending: false,
             snd_wnd: 1 << 20,
             window_limited: true,

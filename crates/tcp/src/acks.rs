@@ -66,6 +66,7 @@ impl Endpoint {
             self.arm_retransmit(cx.now);
         }
         // tcp_do_segment settles the recovery before it counts the acknowledgment.
+        let recovering = self.cc.in_recovery();
         if let Some(end) = self.snd.ecn_episode {
             if ack > end {
                 self.end_ecn_episode(cx, ack);
@@ -88,6 +89,7 @@ impl Endpoint {
             bytes,
             packets: delivered.packets as u32,
             nsegs,
+            ends_recovery: recovering && !self.cc.in_recovery(),
             resending: self.snd.nxt != self.snd.max,
             snd_wnd: self.snd.wnd,
             window_limited: self.snd.window_limited,

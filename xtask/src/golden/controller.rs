@@ -204,6 +204,7 @@ fn step<C: Subject>(
                 bytes,
                 packets: 0,
                 nsegs: row.number(inputs.nsegs)?,
+                ends_recovery: false,
                 resending: connection.resending,
                 snd_wnd,
                 window_limited: true,

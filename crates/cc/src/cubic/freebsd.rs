@@ -427,7 +427,7 @@ impl Controller for FreeBsdCubic {
         let cwnd_limited = self.tcb.is_cwnd_limited(event);
         self.tcb.count(bytes);
         self.record_rtt(&event.srtt);
-        if self.tcb.in_recovery() {
+        if self.tcb.in_recovery() || event.ends_recovery {
             return Change::None;
         }
         if !cwnd_limited {

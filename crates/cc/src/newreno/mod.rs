@@ -151,7 +151,7 @@ impl Controller for NewReno {
         let bytes = clamped(event.bytes);
         let cwnd_limited = self.tcb.is_cwnd_limited(event);
         self.tcb.count(bytes);
-        if self.tcb.in_recovery() || !cwnd_limited {
+        if self.tcb.in_recovery() || event.ends_recovery || !cwnd_limited {
             return Change::None;
         }
         Self::ack_received(&mut self.tcb, event, bytes)

@@ -39,6 +39,7 @@ fn acked(bytes: u64, nsegs: u32) -> Acked {
         bytes,
         packets: 0,
         nsegs,
+        ends_recovery: false,
         resending: false,
         snd_wnd: 4 << 20,
         window_limited: true,
@@ -275,4 +276,16 @@ fn hystart_goes_back_to_full_speed_when_delay_falls_again() {
     let _ =
         cc.on_idle(&Idle { ticks: 0, idle: Duration::from_secs(1), rto: Duration::from_secs(1) });
     assert!(cc.hystart().enabled);
+}
+
+#[test]
+fn the_ack_that_ends_a_recovery_grows_nothing_the_next_one_does() {
+    let mut cc = open(Params::FREEBSD_14_3);
+    cc.set_window(Bytes(30 * 1_448));
+    let _ = cc.on_congested(&congested(Signal::Loss));
+    let _ = cc.on_recovered(&Recovered { th_ack: Offset(100_000), pipe: u64::MAX });
+    let last = Acked { ends_recovery: true, ..acked(2_896, 1) };
+    assert_eq!(cc.on_acked(&last), Change::None);
+    // At the threshold it is still slow start.
+    assert_eq!(cc.on_acked(&acked(2_896, 1)), Change::Grew(Growth::SlowStart));
 }

@@ -108,6 +108,7 @@ impl Sender {
             bytes,
             packets: bytes.div_ceil(u64::from(MSS)) as u32,
             nsegs: 1,
+            ends_recovery: false,
             resending: false,
             snd_wnd: if limited { self.snd_wnd } else { self.window() - 1 },
             window_limited: limited,

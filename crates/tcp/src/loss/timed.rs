@@ -423,6 +423,7 @@ impl Endpoint {
             bytes: heard.th_ack - self.snd.una,
             packets: account.packets.min(u64::from(u32::MAX)) as u32,
             nsegs: heard.nsegs,
+            ends_recovery: false,
             resending: timed_of!(self).timeout_until.is_some(),
             snd_wnd: self.snd.wnd,
             window_limited: self.snd.window_limited,

@@ -42,6 +42,7 @@ fn acked(ms: u64, packets: u32) -> Acked {
         bytes: u64::from(packets) * MSS,
         packets,
         nsegs: 1,
+        ends_recovery: false,
         resending: false,
         snd_wnd: 1 << 20,
         window_limited: true,
