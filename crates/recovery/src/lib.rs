@@ -30,5 +30,5 @@ pub mod undo;
 pub use rtt::{RttEstimator, Sample, Sampled};
 pub use rtt_freebsd::RttFreeBsd;
 pub use rtt_linux::RttLinux;
-pub use rtt_rack::RttRack;
+pub use rtt_rack::{RtoBounds, RttRack};
 pub use rtt_rfc::RttRfc;

@@ -9,12 +9,8 @@ use units::{Duration, Instant, Offset};
 use crate::rack::Found;
 use crate::sendmap::{Piece, SendMap};
 
-/// Longest threshold (`rack_rto_max`).
-const RTO_MAX_US: u64 = 4_000_000;
 /// Round trip before any is known.
 const NO_RTT: Duration = Duration::from_secs(1);
-/// Shortest time to the next look (`rack_min_to`).
-const TIMER_LEAST: Duration = Duration::from_millis(1);
 /// Recoveries for which duplicates count (`dsack_persist`).
 const DSACK_PERSIST: u8 = 16;
 /// Duplicate acknowledgments that stand for a loss without SACK (`DUP_ACK_THRESHOLD`).
@@ -34,6 +30,10 @@ pub struct ThreshParams {
     pub reorder_shift: u32,
     /// For how long reordering is remembered; zero for ever (`rack_reorder_fade`).
     pub reorder_fade: Duration,
+    /// Longest threshold (`rack_rto_max`).
+    pub most: Duration,
+    /// Shortest time to the next look (`rack_min_to`).
+    pub least_wait: Duration,
 }
 
 impl ThreshParams {
@@ -44,6 +44,8 @@ impl ThreshParams {
         pkt_delay: Duration::from_millis(1),
         reorder_shift: 2,
         reorder_fade: Duration::from_secs(60),
+        most: Duration::from_secs(4),
+        least_wait: Duration::from_millis(1),
     };
 }
 
@@ -138,7 +140,7 @@ impl RackFreeBsd {
         if self.params.use_dsack && reordering {
             thresh += u64::from(self.num_dsack) * quarter;
         }
-        Duration::from_micros(thresh.min(2 * rtt).min(RTO_MAX_US))
+        Duration::from_micros(thresh.min(2 * rtt).min(self.params.most.as_micros()))
     }
 
     /// Is reordering remembered?
@@ -175,6 +177,7 @@ impl RackFreeBsd {
     /// retransmission, so what is not due yet may still be saved by a wider threshold. Says when to
     /// look again for the oldest that has been passed, at least a millisecond on (rack_timer_start).
     pub fn look(
+        &self,
         map: &mut SendMap,
         sack: bool,
         dup_acks: u32,
@@ -186,7 +189,7 @@ impl RackFreeBsd {
         let exp = oldest.sent_at() + thresh;
         Found {
             packets: u64::from(lost),
-            again_after: oldest.passed().then(|| exp.since(now).max(TIMER_LEAST)),
+            again_after: oldest.passed().then(|| exp.since(now).max(self.params.least_wait)),
         }
     }
 }
@@ -259,8 +262,9 @@ mod tests {
     #[test]
     fn the_oldest_packet_that_was_passed_is_lost_after_the_threshold() {
         let mut map = passed();
+        let rack = RackFreeBsd::new(ThreshParams::DEFAULT);
         let found = |map: &mut SendMap, now| {
-            let found = RackFreeBsd::look(map, true, 9, us(40_000), at(now));
+            let found = rack.look(map, true, 9, us(40_000), at(now));
             (found.packets, found.again_after.map(Duration::as_micros))
         };
         assert_eq!(found(&mut map, 30_000), (0, Some(10_000)));
@@ -279,7 +283,8 @@ mod tests {
     fn three_duplicates_do_without_sack() {
         let mut map = SendMap::new();
         map.push(Offset(0), Offset(10), at(0));
-        let mut lost = |dup_acks| RackFreeBsd::look(&mut map, false, dup_acks, us(40), at(50));
+        let rack = RackFreeBsd::new(ThreshParams::DEFAULT);
+        let mut lost = |dup_acks| rack.look(&mut map, false, dup_acks, us(40), at(50));
         assert_eq!((lost(2).packets, lost(3).packets), (0, 1));
     }
 }

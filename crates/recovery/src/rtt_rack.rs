@@ -8,16 +8,28 @@ use crate::rtt::{Sample, Sampled};
 
 /// Before the first sample (`RACKTO_MSEC_TO_USEC`, TCPTV_RTOBASE).
 const FIRST: u64 = 1_000_000;
-/// Least timeout before the slop (`rack_rto_min`).
-const LEAST: u64 = 30_000;
 /// Added to every timeout (`rack_slop`, tcp_rexmit_slop).
 const SLOP: u64 = 200_000;
-/// Longest timeout (`rack_rto_max`).
-const MOST: u64 = 4_000_000;
+
+/// The bounds of the timeout.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RtoBounds {
+    /// Least timeout before the slop (`rack_rto_min`).
+    pub least: Duration,
+    /// Longest timeout (`rack_rto_max`).
+    pub most: Duration,
+}
+
+impl RtoBounds {
+    /// The defaults of 14.3 and main.
+    pub const DEFAULT: Self =
+        Self { least: Duration::from_millis(30), most: Duration::from_secs(4) };
+}
 
 /// The estimator of one connection; microseconds throughout.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RttRack {
+    bounds: RtoBounds,
     srtt: Option<u64>,
     rttvar: u64,
     rto: u64,
@@ -25,8 +37,8 @@ pub struct RttRack {
 
 impl RttRack {
     /// An estimator without a sample; its timeout is one second.
-    pub const fn new() -> Self {
-        Self { srtt: None, rttvar: 0, rto: FIRST }
+    pub const fn new(bounds: RtoBounds) -> Self {
+        Self { bounds, srtt: None, rttvar: 0, rto: FIRST }
     }
 
     /// Takes in a sample; ends any backoff.
@@ -51,13 +63,14 @@ impl RttRack {
             }
         };
         self.srtt = Some(srtt);
-        self.rto = ((srtt + 4 * self.rttvar).max(LEAST) + SLOP).min(MOST);
+        let (least, most) = (self.bounds.least.as_micros(), self.bounds.most.as_micros());
+        self.rto = ((srtt + 4 * self.rttvar).max(least) + SLOP).min(most);
         Duration::from_micros(rtt)
     }
 
     /// Backs off.
     pub fn on_timeout(&mut self) {
-        self.rto = (2 * self.rto).min(MOST);
+        self.rto = (2 * self.rto).min(self.bounds.most.as_micros());
     }
 
     /// Retransmission timeout in force, backed off.
@@ -73,7 +86,7 @@ impl RttRack {
 
 impl Default for RttRack {
     fn default() -> Self {
-        Self::new()
+        Self::new(RtoBounds::DEFAULT)
     }
 }
 
@@ -90,11 +103,11 @@ mod tests {
 
     #[test]
     fn thirty_milliseconds_and_the_slop_at_least() {
-        let mut rtt = RttRack::new();
+        let mut rtt = RttRack::default();
         assert_eq!(rtt.rto(), Duration::from_secs(1));
         rtt.on_sample(&sample(150));
         assert_eq!(rtt.rto(), Duration::from_millis(230));
-        let mut rtt = RttRack::new();
+        let mut rtt = RttRack::default();
         rtt.on_sample(&sample(45_000));
         assert_eq!(rtt.srtt(), Some(Duration::from_micros(45_001)));
         // 45.001 + 4 * 22.5 + 200
@@ -107,7 +120,7 @@ mod tests {
 
     #[test]
     fn it_backs_off_to_four_seconds() {
-        let mut rtt = RttRack::new();
+        let mut rtt = RttRack::default();
         (0..5).for_each(|_| rtt.on_timeout());
         assert_eq!(rtt.rto(), Duration::from_secs(4));
     }

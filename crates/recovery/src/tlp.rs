@@ -13,10 +13,28 @@ const NO_SRTT: Duration = Duration::from_secs(1);
 const LINUX_ALONE: Duration = Duration::from_millis(200);
 /// Linux: jiffies that are added (`TCP_TIMEOUT_MIN`).
 const LINUX_JIFFIES: u64 = 2;
-/// FreeBSD's RACK: allowance for a delayed acknowledgment (`rack_delayed_ack_time`).
-const RACK_DELAYED_ACK: Duration = Duration::from_millis(40);
-/// FreeBSD's RACK: shortest time (`rack_tlp_min`).
-const RACK_LEAST: Duration = Duration::from_millis(10);
+/// The knobs of FreeBSD's RACK.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RackPto {
+    /// This share of a round trip is added; 0 counts as 1 (`rack_tlp_thresh`).
+    pub divisor: u32,
+    /// RACK's round trip counts where it is longer than the smoothed one (`rack_tlp_use_greater`).
+    pub use_greater: bool,
+    /// Allowance for a delayed acknowledgment (`rack_delayed_ack_time`).
+    pub delayed_ack: Duration,
+    /// Shortest time (`rack_tlp_min`).
+    pub least: Duration,
+}
+
+impl RackPto {
+    /// The defaults of 14.3 and main.
+    pub const DEFAULT: Self = Self {
+        divisor: 1,
+        use_greater: true,
+        delayed_ack: Duration::from_millis(40),
+        least: Duration::from_millis(10),
+    };
+}
 
 /// How long to wait for an acknowledgment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +50,7 @@ pub enum PtoRule {
         hz: u32,
     },
     /// FreeBSD's RACK: for a single packet at least one and a half round trips and 40 ms.
-    FreeBsd,
+    FreeBsd(RackPto),
 }
 
 /// What the time depends on.
@@ -60,12 +78,14 @@ impl PtoRule {
                 let jiffies = LINUX_JIFFIES * 1_000_000_000 / u64::from(hz.max(1));
                 srtt + srtt + if input.alone { LINUX_ALONE } else { Duration::from_nanos(jiffies) }
             }
-            Self::FreeBsd => {
-                let srtt = srtt.max(input.rack_rtt);
-                let half = Duration::from_nanos(srtt.as_nanos() / 2);
+            Self::FreeBsd(knobs) => {
+                let srtt = if knobs.use_greater { srtt.max(input.rack_rtt) } else { srtt };
+                let share =
+                    |divisor: u32| Duration::from_micros(srtt.as_micros() / u64::from(divisor));
                 let alone =
-                    if input.alone { srtt + half + RACK_DELAYED_ACK } else { Duration::ZERO };
-                return (srtt + srtt).max(alone).min(input.rto).max(RACK_LEAST);
+                    if input.alone { srtt + share(2) + knobs.delayed_ack } else { Duration::ZERO };
+                let thresh = srtt + share(knobs.divisor.max(1));
+                return thresh.max(alone).min(input.rto).max(knobs.least);
             }
         };
         pto.min(input.rto)
@@ -193,7 +213,7 @@ mod tests {
         let linux = PtoRule::Linux { hz: 250 };
         assert_eq!(linux.pto(&input(48_250, false)), us(104_500));
         assert_eq!(linux.pto(&input(48_250, true)), us(296_500));
-        let freebsd = PtoRule::FreeBsd;
+        let freebsd = PtoRule::FreeBsd(RackPto::DEFAULT);
         assert_eq!(freebsd.pto(&input(40_000, false)), us(80_000));
         assert_eq!(freebsd.pto(&input(40_000, true)), us(100_000));
         assert_eq!(
@@ -205,7 +225,7 @@ mod tests {
 
     #[test]
     fn never_later_than_the_timeout_and_a_second_without_a_sample() {
-        for rule in [PtoRule::Linux { hz: 250 }, PtoRule::FreeBsd] {
+        for rule in [PtoRule::Linux { hz: 250 }, PtoRule::FreeBsd(RackPto::DEFAULT)] {
             assert_eq!(rule.pto(&PtoInput { rto: us(70_000), ..input(40_000, false) }), us(70_000));
             assert_eq!(rule.pto(&PtoInput { srtt: None, ..input(0, false) }), us(1_000_000));
         }

@@ -131,7 +131,7 @@ impl Endpoint {
         let clock = KernelClock::new(profile.hz, cfg.clock_phase, cfg.timestamp);
         let rtt = match profile.rto {
             RtoRule::FreeBsd => RttFreeBsd::new(profile.hz).into(),
-            RtoRule::Rack => RttRack::new().into(),
+            RtoRule::Rack(bounds) => RttRack::new(bounds).into(),
             RtoRule::Linux => RttLinux::new(profile.hz).into(),
             RtoRule::Rfc => RttRfc::new().into(),
         };

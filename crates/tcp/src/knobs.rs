@@ -1,9 +1,12 @@
-//! The adjustable values of a profile, under the names users know.
+//! The adjustable values of a profile, under the names users know. Those of FreeBSD's RACK stack are
+//! in `rack`.
+
+mod rack;
 
 use units::{Bytes, Duration};
 
 use crate::profile::{
-    AckRule, BurstRule, EcnRule, Family, Profile, ReceiveBufferRule, SendBufferRule,
+    AckRule, BurstRule, EcnRule, Family, Profile, ReceiveBufferRule, RtoRule, SendBufferRule,
 };
 
 /// What a knob is measured in.
@@ -66,6 +69,10 @@ enum Slot {
     Ecn,
     /// Ticks per second.
     Hz,
+    /// Two switches of RACK's threshold.
+    RackDsack,
+    /// One sysctl for timeout and threshold.
+    RackMaxRto,
 }
 
 /// An adjustable value of a profile.
@@ -155,8 +162,8 @@ const fn span(at: fn(&mut Profile) -> Option<&mut Duration>, most: Duration) -> 
     Slot::Time { at, least: Duration::from_millis(1), most }
 }
 
-/// All knobs, by family, in the order they are listed to users.
-pub const KNOBS: &[Knob] = &[
+/// Knobs by family, in the order they are listed to users.
+const KNOBS: &[Knob] = &[
     freebsd(
         "net.inet.tcp.abc_l_var",
         Slot::Count { at: |p| Some(&mut p.newreno.abc_l_var), least: 1, most: 65_535 },
@@ -297,10 +304,12 @@ impl Knob {
     /// What the knob is measured in.
     pub fn kind(&self) -> Kind {
         match self.slot {
-            Slot::Count { .. } | Slot::Rfc1323 | Slot::Ecn | Slot::Hz => Kind::Count,
+            Slot::Count { .. } | Slot::Rfc1323 | Slot::Ecn | Slot::Hz | Slot::RackDsack => {
+                Kind::Count
+            }
             Slot::Switch { .. } => Kind::Switch,
             Slot::Size { .. } => Kind::Size,
-            Slot::Time { .. } => Kind::Time,
+            Slot::Time { .. } | Slot::RackMaxRto => Kind::Time,
             Slot::Sizes { .. } => Kind::Sizes,
         }
     }
@@ -349,6 +358,22 @@ impl Knob {
                 profile.ecn = [EcnRule::Off, EcnRule::Active, EcnRule::Passive][n as usize];
                 Ok(())
             }
+            (Slot::RackDsack, Value::Count(n @ 0..=3)) => {
+                let thresh = &mut rack::rule(profile).ok_or(KnobError::Unknown)?.thresh;
+                (thresh.std_based, thresh.use_dsack) = (n & 1 != 0, n & 2 != 0);
+                Ok(())
+            }
+            (Slot::RackMaxRto, Value::Time(most)) => {
+                let (least, longest) = (Duration::from_millis(30), Duration::from_secs(60));
+                if !(least..=longest).contains(&most) {
+                    return Err(out_of_range(least, longest));
+                }
+                rack::rule(profile).ok_or(KnobError::Unknown)?.thresh.most = most;
+                if let RtoRule::Rack(bounds) = &mut profile.rto {
+                    bounds.most = most;
+                }
+                Ok(())
+            }
             (Slot::Ecn, Value::Count(_)) => Err(out_of_range(0, 2)),
             (Slot::Hz, Value::Count(hz)) if HZ_RANGE.contains(&hz) => {
                 profile.hz = hz as u32;
@@ -359,6 +384,7 @@ impl Knob {
                 let why = "a tick lasts a microsecond at least, a tenth of a second at most";
                 Err(KnobError::Range { allowed: format!("{least} to {most}: {why}") })
             }
+            (Slot::RackDsack, Value::Count(_)) => Err(out_of_range(0, 3)),
             (Slot::Rfc1323, Value::Count(_)) => Err(out_of_range(0, 3)),
             _ => Err(KnobError::Kind { expected: self.kind() }),
         }
@@ -375,10 +401,21 @@ fn out_of_range(least: impl core::fmt::Display, most: impl core::fmt::Display) -
     KnobError::Range { allowed: format!("{least} to {most}") }
 }
 
+/// The knobs of all systems.
+pub fn all() -> impl Iterator<Item = &'static Knob> {
+    KNOBS.iter().chain(rack::KNOBS)
+}
+
+/// The knobs that only FreeBSD's RACK stack has.
+pub fn of_rack() -> impl Iterator<Item = &'static Knob> {
+    rack::KNOBS.iter()
+}
+
 /// The knobs of a profile.
 pub fn of(profile: &Profile) -> impl Iterator<Item = &'static Knob> {
     let family = profile.family;
-    KNOBS.iter().filter(move |knob| knob.family == family)
+    let rack = if profile.has_rack() { rack::KNOBS } else { &[] };
+    KNOBS.iter().chain(rack).filter(move |knob| knob.family == family)
 }
 
 /// The knob of that name, if the profile has it.
@@ -399,6 +436,7 @@ mod tests {
                 let value = match knob.kind() {
                     Kind::Count if knob.name.ends_with("rfc1323") => Value::Count(2),
                     Kind::Count if knob.name.contains("ecn") => Value::Count(1),
+                    Kind::Count if knob.name.ends_with("dsack_ctl") => Value::Count(1),
                     Kind::Count => Value::Count(31),
                     Kind::Switch if knob.name.ends_with("quickack") => Value::Switch(true),
                     Kind::Switch => Value::Switch(false),

@@ -10,8 +10,10 @@ mod rfc;
 
 use cc::registry::{self, Algorithm, NoController};
 use packet::SynLayout;
+use recovery::RtoBounds;
 use recovery::holes::HolesParams;
 use recovery::rack_freebsd::ThreshParams;
+use recovery::tlp::RackPto;
 use units::{Bytes, Duration};
 
 use crate::probes::Keepalive;
@@ -140,7 +142,7 @@ pub enum RtoRule {
     /// tcp_xmit_timer and TCP_REXMTVAL (FreeBSD): in ticks, variance floor and slop added.
     FreeBsd,
     /// tcp_xmit_timer of the RACK stack (FreeBSD): in microseconds, slop added.
-    Rack,
+    Rack(RtoBounds),
     /// tcp_rtt_estimator (Linux): in microseconds, floor on the variance.
     Linux,
     /// RFC 6298.
@@ -275,8 +277,14 @@ pub enum TimedRule {
 /// What versions of FreeBSD's RACK stack differ in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RackRule {
-    /// When a packet that was passed is lost (`net.inet.tcp.rack.*`).
+    /// When a packet that was passed is lost.
     pub thresh: ThreshParams,
+    /// When to probe, and how often without new data (`rack_tlp_limit`).
+    pub pto: RackPto,
+    /// See `pto`.
+    pub probes: u32,
+    /// Segments of unused credit added to the window after a recovery (`rack_prr_addbackmax`).
+    pub addback: u32,
     /// D53832: retransmissions acknowledged within this share of the smoothed round trip were
     /// needless (`rack_rtt_divisor`); 0 is off, as before it.
     pub rtt_divisor: u32,
@@ -308,6 +316,11 @@ pub const NAMES: [&str; 7] = [
 ];
 
 impl Profile {
+    /// Does FreeBSD's RACK stack run?
+    pub const fn has_rack(&self) -> bool {
+        matches!(self.loss, LossRule::Timed(TimedRule::Rack(_)))
+    }
+
     /// The profile of that name.
     pub fn named(name: &str) -> Option<Self> {
         match name {

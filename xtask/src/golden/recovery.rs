@@ -123,6 +123,7 @@ fn thresh(letters: &Letters, row: &Row<'_>, tally: &mut Tally) -> Result<(), Gar
         pkt_delay: letters.duration(row, b'f')?,
         reorder_shift: row.number(letters.column(b'g'))?,
         reorder_fade: letters.duration(row, b'e')?,
+        ..ThreshParams::DEFAULT
     });
     rack.set_num_dsack(row.number(letters.column(b'h'))?);
     if letters.number(row, b'd')? != 0 {

@@ -1,7 +1,7 @@
 //! `[host.NAME.knobs]`: sysctls under their own names.
 
 use serde_json::{Map, Value as Json, json};
-use tcp::knobs::{self, KNOBS, Kind, Knob, KnobError};
+use tcp::knobs::{self, Kind, Knob, KnobError};
 use tcp::profile::{Family, NAMES, Profile};
 use units::Bytes;
 
@@ -29,7 +29,7 @@ impl Shape for Knobs {
 pub(super) fn apply(node: &Node, profile: Option<&mut Profile>, reader: &mut Reader) {
     let Some(entries) = reader.table(node, "`knobs`") else { return };
     let Some(profile) = profile else {
-        let names = || KNOBS.iter().map(|knob| knob.name);
+        let names = || knobs::all().map(|knob| knob.name);
         for entry in entries.iter().filter(|entry| names().all(|name| name != entry.key)) {
             let message = format!("no system has a knob `{}`", entry.key);
             let guess = did_you_mean(&entry.key, names());

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use tcp::knobs;
+use tcp::knobs::{self, Knob};
 use tcp::profile::{Family, NAMES, Profile};
 
 use super::keys::Section;
@@ -45,6 +45,7 @@ pub fn reference() -> String {
     for (system, family) in [("FreeBSD", Family::FreeBsd), ("Linux", Family::Linux)] {
         knobs_of(&mut text, system, family);
     }
+    knobs_of_rack(&mut text);
     text
 }
 
@@ -79,7 +80,24 @@ fn knobs_of(text: &mut String, system: &str, family: Family) {
     let names: Vec<String> = profiles.iter().map(|profile| format!("`{}`", profile.name)).collect();
     let _ = write!(text, "### Knobs of {system}\n\nProfiles: {}.\n\n", names.join(", "));
     let _ = write!(text, "| knob | takes | meaning |\n|---|---|---|\n");
-    for knob in knobs::of(first) {
+    knob_rows(text, knobs::of(first));
+}
+
+fn knobs_of_rack(text: &mut String) {
+    let racks = NAMES.iter().filter(|name| Profile::named(name).is_some_and(|p| p.has_rack()));
+    let names: Vec<String> = racks.map(|name| format!("`{name}`")).collect();
+    let _ = write!(
+        text,
+        "### Knobs of FreeBSD's RACK stack\n\nProfiles: {}, which have the others of FreeBSD too. \
+         Names without a system's prefix are of this program.\n\n",
+        names.join(", ")
+    );
+    let _ = write!(text, "| knob | takes | meaning |\n|---|---|---|\n");
+    knob_rows(text, knobs::of_rack());
+}
+
+fn knob_rows(text: &mut String, knobs: impl Iterator<Item = &'static Knob>) {
+    for knob in knobs {
         let _ = writeln!(text, "| `{}` | {} | {} |", knob.name, in_words(knob.kind()), knob.help);
     }
     text.push('\n');

@@ -5,9 +5,6 @@
 
 use units::ratio::scaled;
 
-/// Credit that survives a recovery, in segments.
-const KEPT: u64 = 2;
-
 /// The counters of a recovery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PrrRack {
@@ -54,10 +51,10 @@ impl PrrRack {
         self.prr_sndcnt = 0;
     }
 
-    /// The recovery ends: what of the credit is left may be added to the window, two segments at
-    /// most.
-    pub fn left(&self, mss: u64) -> u64 {
-        self.prr_sndcnt.min(KEPT * mss)
+    /// The recovery ends: what of the credit is left may be added to the window, `segments` at
+    /// most (`rack_prr_addbackmax`, 2).
+    pub fn left(&self, segments: u64, mss: u64) -> u64 {
+        self.prr_sndcnt.min(segments * mss)
     }
 }
 
@@ -78,6 +75,6 @@ mod tests {
         // Below it: delivered 5001, sent 1000, and a segment, but at most up to the threshold.
         assert_eq!(prr.on_ack(1_000, 1_000, 9_000, 1_000), 5_001);
         assert_eq!(prr.on_ack(0, 1_000, 3_000, 1_000), 2_000);
-        assert_eq!(prr.left(500), 1_000);
+        assert_eq!((prr.left(2, 500), prr.left(0, 500)), (1_000, 0));
     }
 }

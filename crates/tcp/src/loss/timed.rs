@@ -67,7 +67,7 @@ impl TimedLoss {
             // RFC 8985 section 7.2: the peer may delay by 200 ms, if nothing better is known.
             TimedRule::Rfc => (PtoRule::Rfc { max_ack_delay: Duration::from_millis(200) }, 1),
             TimedRule::Linux => (PtoRule::Linux { hz }, 1),
-            TimedRule::Rack(_) => (PtoRule::FreeBsd, 2),
+            TimedRule::Rack(rule) => (PtoRule::FreeBsd(rule.pto), rule.probes as u8),
         };
         Self {
             judge: Judge::new(rule),
@@ -298,7 +298,7 @@ impl Endpoint {
             let change = self.cc.on_congested(&self.congested(cx.now, Sign::SpuriousRecovery));
             self.note(cx, change, Cause::Undone);
         } else if heard.th_ack >= point {
-            let left = loss.budget.left(u64::from(self.link.mss));
+            let left = loss.budget.left(loss.judge.addback(), u64::from(self.link.mss));
             loss.budget = Budget::None;
             loss.undo.forget();
             loss.judge.on_recovered();

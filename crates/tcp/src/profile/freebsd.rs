@@ -7,8 +7,10 @@
 use cc::cubic::{self, Variant};
 use cc::newreno::Params;
 use packet::SynLayout;
+use recovery::RtoBounds;
 use recovery::holes::HolesParams;
 use recovery::rack_freebsd::ThreshParams;
+use recovery::tlp::RackPto;
 use units::{Bytes, Duration};
 
 use crate::probes::Keepalive;
@@ -100,11 +102,28 @@ pub(super) fn main() -> Profile {
 
 /// releng/14.3 with its RACK stack (tcp_stacks/rack.c): before D53832, with the two older reverts.
 pub(super) fn rack_14_3() -> Profile {
+<<<<<<< HEAD
     with_rack(v14_3(), "freebsd-rack-14.3", 0)
+=======
+    let mut profile = v14_3();
+    profile.name = "freebsd-rack-14.3";
+    profile.rto = RtoRule::Rack(RtoBounds::DEFAULT);
+    profile.loss = LossRule::Timed(TimedRule::Rack(RackRule {
+        thresh: ThreshParams::DEFAULT,
+        pto: RackPto::DEFAULT,
+        probes: 2,
+        addback: 2,
+        rtt_divisor: 0,
+        revert_unsent: true,
+        revert_duplicates: true,
+    }));
+    profile
+>>>>>>> d3372f1 (Knobs of FreeBSD's RACK stack under the names of its sysctls)
 }
 
 /// main with D53832 ("Improve rack to better handle reordering", November 2025).
 pub(super) fn rack_main() -> Profile {
+<<<<<<< HEAD
     with_rack(main(), "freebsd-rack-main", 2)
 }
 
@@ -112,6 +131,17 @@ fn with_rack(base: Profile, name: &'static str, rtt_divisor: u32) -> Profile {
     let rule = RackRule {
         thresh: ThreshParams::DEFAULT,
         rtt_divisor,
+=======
+    let mut profile = main();
+    profile.name = "freebsd-rack-main";
+    profile.rto = RtoRule::Rack(RtoBounds::DEFAULT);
+    profile.loss = LossRule::Timed(TimedRule::Rack(RackRule {
+        thresh: ThreshParams::DEFAULT,
+        pto: RackPto::DEFAULT,
+        probes: 2,
+        addback: 2,
+        rtt_divisor: 2,
+>>>>>>> d3372f1 (Knobs of FreeBSD's RACK stack under the names of its sysctls)
         revert_unsent: true,
         revert_duplicates: true,
     };

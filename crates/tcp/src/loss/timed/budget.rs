@@ -99,9 +99,9 @@ impl Budget {
     }
 
     /// What of a credit is left for the window at the end.
-    pub(super) fn left(&self, mss: u64) -> Option<u64> {
+    pub(super) fn left(&self, segments: u64, mss: u64) -> Option<u64> {
         match self {
-            Self::FreeBsd(prr) => Some(prr.left(mss)),
+            Self::FreeBsd(prr) => Some(prr.left(segments, mss)),
             _ => None,
         }
     }

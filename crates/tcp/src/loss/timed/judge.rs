@@ -203,6 +203,14 @@ impl Judge {
         }
     }
 
+    /// Segments of unused credit that a recovery leaves behind.
+    pub(super) const fn addback(&self) -> u64 {
+        match self {
+            Self::FreeBsd(freebsd) => freebsd.rule.addback as u64,
+            Self::Rfc(_) | Self::Linux(_) => 0,
+        }
+    }
+
     /// Nothing is under way, or a probe is due: duplicates tell nothing any more.
     pub(super) fn forget_duplicates(&mut self) {
         if let Self::FreeBsd(freebsd) = self {
@@ -279,7 +287,7 @@ impl FreeBsd {
     fn look(&mut self, map: &mut SendMap, srtt: Option<Duration>, now: Instant) -> Found {
         let rtt = RackFreeBsd::rtt(self.latest.1, srtt);
         let thresh = self.rack.thresh(rtt, now);
-        RackFreeBsd::look(map, true, 0, thresh, now)
+        self.rack.look(map, true, 0, thresh, now)
     }
 
     /// rack_update_rtt: the round trip of the packet sent last, of those sent at once that of the
