@@ -6,6 +6,7 @@
 use trace::svg::{Axis, Chart, Draw, Mark, Panel, Point, Series};
 use units::Duration;
 
+use crate::cases::reordering::map::{self, Fate};
 use crate::cases::slow_start_lro::{RAMP, TRACE};
 use crate::cases::{CaseError, load, run};
 use crate::curves::{Curve, Curves, TIME, render};
@@ -32,6 +33,7 @@ impl Picture {
 pub const PICTURES: &[Picture] = &[
     Picture { file: "slow-start-trace.svg", draw: slow_start_trace },
     Picture { file: "slow-start-ramp.svg", draw: slow_start_ramp },
+    Picture { file: "reordering-map.svg", draw: reordering_map },
 ];
 
 fn curve(text: &str, name: &str, set: &[&str]) -> Result<Curve, CaseError> {
@@ -111,6 +113,45 @@ fn slow_start_ramp() -> Result<String, CaseError> {
             series: series.collect(),
             height: 320,
         }],
+        ..Chart::default()
+    }))
+}
+
+/// Where each stack takes reversed groups for losses.
+fn reordering_map() -> Result<String, CaseError> {
+    let fates =
+        [(Fate::Spared, "nothing lost"), (Fate::Undone, "taken back"), (Fate::Fooled, "fooled")];
+    let mut all = Vec::new();
+    for stack in map::STACKS {
+        let mut points = [const { Vec::new() }; 3];
+        for group in map::GROUPS {
+            for us in map::GAPS_US {
+                let fate = map::fate(stack, group, us)?;
+                let point = Point { x: us as i64, y: i64::from(group) };
+                for ((of, _), points) in fates.iter().zip(&mut points) {
+                    if *of == fate {
+                        points.push(point);
+                    }
+                }
+            }
+        }
+        all.push((stack.name, points));
+    }
+    let panels = all.iter().map(|(name, points)| Panel {
+        y: Axis { title: name, unit: "packets of a group", decimals: 0 },
+        series: fates
+            .iter()
+            .zip(points)
+            .zip(0..)
+            .map(|(((_, name), points), look)| Series { name, look, draw: Draw::Points, points })
+            .collect(),
+        ..Panel::default()
+    });
+    Ok(render(&Chart {
+        title: "Groups that arrive last first: which of them a stack takes for losses",
+        subtitle: "scenarios/reordering.toml, seed 1: 1 MB for each gap and size of group",
+        x: Axis { title: "from the first packet of a group to its last", unit: "ms", decimals: 3 },
+        panels: panels.collect(),
         ..Chart::default()
     }))
 }

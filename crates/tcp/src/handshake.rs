@@ -4,7 +4,7 @@ use cc::{Controller, Established};
 use machine::{Cx, Signal};
 use packet::{Flags, Options, Segment, SynOptions, Timestamps};
 use record::{Cause, Event, Purpose, Recorder, SentKind};
-use units::{Instant, Offset};
+use units::{Bytes, Instant, Offset};
 
 use crate::endpoint::{Endpoint, State};
 use crate::loss::Repair;
@@ -150,6 +150,15 @@ impl Endpoint {
         self.rcv.ts_recent_at = now;
     }
 
+    /// cc_conn_init: the threshold of the host cache, not below two segments. The RACK stack raises
+    /// it to the peer's window, so that a connection begins in slow start (rack_cc_conn_init).
+    fn cached_ssthresh(&self) -> Option<Bytes> {
+        let profile = &self.cfg.profile;
+        let cached = Some(profile.cached_ssthresh.get()).filter(|&cached| cached > 0)?;
+        let floor = if profile.has_rack() { self.snd.wnd } else { 0 };
+        Some(Bytes(cached.max(2 * self.mss()).max(floor)))
+    }
+
     fn establish<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
         self.state = if self.snd.fin { State::FinWait1 } else { State::Established };
         self.snd.last_heard = cx.now;
@@ -170,7 +179,7 @@ impl Endpoint {
             maxseg: self.link.maxseg,
             snd_scale: self.link.snd_scale.unwrap_or(0),
             syn_retransmitted,
-            ssthresh: None,
+            ssthresh: self.cached_ssthresh(),
         });
         self.note(cx, change, Cause::Start);
         let packets = self.cwnd() / self.mss();

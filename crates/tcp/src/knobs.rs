@@ -254,6 +254,11 @@ const KNOBS: &[Knob] = &[
     freebsd("net.inet.tcp.keepidle", KEEP_IDLE, "keepalive: silence before the first probe"),
     freebsd("net.inet.tcp.keepintvl", KEEP_INTERVAL, "keepalive: from one probe to the next"),
     freebsd("net.inet.tcp.keepcnt", KEEP_COUNT, "keepalive: probes before a peer is given up"),
+    freebsd(
+        "hostcache.ssthresh",
+        buffer(|p| Some(&mut p.cached_ssthresh)),
+        "slow-start threshold the host cache remembers of an earlier connection; the kernel's own doing, not a sysctl",
+    ),
     freebsd("kern.hz", Slot::Hz, "ticks of the kernel clock per second"),
     linux("net.ipv4.tcp_rmem", SIZES_RMEM, "receive buffer: least, first, largest"),
     linux("net.ipv4.tcp_wmem", SIZES_WMEM, "send buffer: least, first, largest"),

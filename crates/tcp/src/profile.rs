@@ -34,6 +34,9 @@ pub struct Profile {
     /// Shrink the window of a connection that was idle (`tcp_slow_start_after_idle`; FreeBSD
     /// always does).
     pub after_idle: bool,
+    /// Threshold the host cache remembers of an earlier connection with the peer (`hc_ssthresh` of
+    /// FreeBSD); zero for none.
+    pub cached_ssthresh: Bytes,
     /// What counts as idle.
     pub idle: IdleRule,
     /// SYNs that may be lost before the initial window shrinks to one segment.

@@ -29,6 +29,7 @@ pub(super) fn v13_2() -> Profile {
         newreno: Params::FREEBSD_13_0,
         cubic: Variant::FreeBsd(cubic::Params::FREEBSD_13_0),
         after_idle: true,
+        cached_ssthresh: Bytes::ZERO,
         idle: IdleRule::HeardOrSent,
         forgiven_syns: 0,
         mss_within_half_window: false,
@@ -102,49 +103,24 @@ pub(super) fn main() -> Profile {
 
 /// releng/14.3 with its RACK stack (tcp_stacks/rack.c): before D53832, with the two older reverts.
 pub(super) fn rack_14_3() -> Profile {
-<<<<<<< HEAD
     with_rack(v14_3(), "freebsd-rack-14.3", 0)
-=======
-    let mut profile = v14_3();
-    profile.name = "freebsd-rack-14.3";
-    profile.rto = RtoRule::Rack(RtoBounds::DEFAULT);
-    profile.loss = LossRule::Timed(TimedRule::Rack(RackRule {
-        thresh: ThreshParams::DEFAULT,
-        pto: RackPto::DEFAULT,
-        probes: 2,
-        addback: 2,
-        rtt_divisor: 0,
-        revert_unsent: true,
-        revert_duplicates: true,
-    }));
-    profile
->>>>>>> d3372f1 (Knobs of FreeBSD's RACK stack under the names of its sysctls)
 }
 
 /// main with D53832 ("Improve rack to better handle reordering", November 2025).
 pub(super) fn rack_main() -> Profile {
-<<<<<<< HEAD
     with_rack(main(), "freebsd-rack-main", 2)
 }
 
 fn with_rack(base: Profile, name: &'static str, rtt_divisor: u32) -> Profile {
     let rule = RackRule {
         thresh: ThreshParams::DEFAULT,
-        rtt_divisor,
-=======
-    let mut profile = main();
-    profile.name = "freebsd-rack-main";
-    profile.rto = RtoRule::Rack(RtoBounds::DEFAULT);
-    profile.loss = LossRule::Timed(TimedRule::Rack(RackRule {
-        thresh: ThreshParams::DEFAULT,
         pto: RackPto::DEFAULT,
         probes: 2,
         addback: 2,
-        rtt_divisor: 2,
->>>>>>> d3372f1 (Knobs of FreeBSD's RACK stack under the names of its sysctls)
+        rtt_divisor,
         revert_unsent: true,
         revert_duplicates: true,
     };
     let loss = LossRule::Timed(TimedRule::Rack(rule));
-    Profile { name, rto: RtoRule::Rack, loss, ..base }
+    Profile { name, rto: RtoRule::Rack(RtoBounds::DEFAULT), loss, ..base }
 }

@@ -21,6 +21,7 @@ pub(super) fn v6_18() -> Profile {
         cubic: Variant::Linux,
         newreno: Params::FREEBSD_13_0,
         after_idle: true,
+        cached_ssthresh: Bytes::ZERO,
         idle: IdleRule::Sent,
         // tcp_init_transfer forgives one; tcp_bound_to_half_wnd.
         forgiven_syns: 1,

@@ -21,6 +21,7 @@ pub(super) fn textbook() -> Profile {
         cubic: Variant::Rfc,
         newreno: Params { growth_unit: Unit::Mss, ..Params::FREEBSD_13_0 },
         after_idle: true,
+        cached_ssthresh: Bytes::ZERO,
         idle: IdleRule::Sent,
         forgiven_syns: 0,
         mss_within_half_window: false,

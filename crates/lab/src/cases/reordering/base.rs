@@ -39,9 +39,6 @@ pub(super) fn rows() -> Result<Vec<Row>, CaseError> {
         );
         rows.push(match order {
             Order::Reversed { gap, .. } if gap.is_zero() => row.note(WITHOUT_GAP),
-            Order::Reversed { gap, .. } if gap == Duration::from_millis(3) => {
-                row.note(LIMITED_TRANSMIT)
-            }
             _ => row.note("published: \"constantly\", \"never out for very long\""),
         });
         let name = |what: &str| format!("base stack, {name}: {what}");
@@ -59,8 +56,3 @@ const WITHOUT_GAP: &str = "\
 groups of four need four packets within 500 us; without a gap the ACKs of a group come at once, the \
 first two release a segment each (limited transmit), and flights fall apart into groups of three, \
 which give only two duplicates, until the window has grown again; 3.4 with net.inet.tcp.rfc3042 = 0";
-
-/// The same cause, measured by switching it off.
-const LIMITED_TRANSMIT: &str = "\
-here too the two segments of limited transmit break the next group up, every other time; 1.1 with \
-net.inet.tcp.rfc3042 = 0";

@@ -1,0 +1,85 @@
+//! Many short connections one after another, and what the host cache hands from one to the next.
+
+use units::Bytes;
+
+use super::rack::{BASE, MAIN, NONE, Stack, gap};
+use super::world::{Order, Seen, see};
+use crate::cases::{CaseError, Row};
+
+/// Connections, and what each of them carries.
+const CONNECTIONS: u32 = 20;
+const SIZE: &str = "flow.0.requests.response=1MB";
+/// `t_maxseg` of the path, and what tcp_discardcb adds for the headers.
+const MAXSEG: u64 = 1_460;
+const HEADERS: u64 = 40;
+
+/// What tcp_discardcb stores of a threshold, if the connection had one below half of the send buffer
+/// (8 MiB here): whole segments, rounded, with their headers.
+fn stored(ssthresh: Bytes) -> Option<u64> {
+    let segments = ((ssthresh.get() + MAXSEG / 2) / MAXSEG).max(2);
+    (ssthresh.get() < (8 << 20) / 2).then_some(segments * (MAXSEG + HEADERS))
+}
+
+/// One connection that begins with this threshold in the cache.
+fn one(order: Order, stack: Stack, cached: Option<u64>) -> Result<Seen, CaseError> {
+    let knob = cached.map(|bytes| format!("host.sender.knobs.\"hostcache.ssthresh\"=\"{bytes}B\""));
+    let set: Vec<&str> = stack.set.iter().copied().chain([SIZE]).chain(knob.as_deref()).collect();
+    see(order, &set)
+}
+
+/// Goodput over all connections in Mbit/s, and the threshold in the cache at the end.
+fn run(stack: Stack, cache: bool) -> Result<(f64, Option<u64>), CaseError> {
+    let mut cached: Option<u64> = None;
+    let (mut bytes, mut seconds) = (0.0, 0.0);
+    for _ in 0..CONNECTIONS {
+        let seen = one(gap(15_000), stack, cached)?;
+        bytes += seen.bytes.get() as f64;
+        seconds += seen.duration.as_secs_f64();
+        // tcp_hc_update: the mean of what was known and what is new.
+        let new = seen.ssthresh.and_then(stored).filter(|_| cache);
+        cached = match (cached, new) {
+            (Some(old), Some(new)) => Some(u64::midpoint(old, new)),
+            (old, new) => new.or(old),
+        };
+    }
+    Ok((bytes * 8.0 / seconds / 1e6, cached))
+}
+
+pub(super) fn rows() -> Result<Vec<Row>, CaseError> {
+    let mut rows = Vec::new();
+    for stack in [BASE, NONE, MAIN] {
+        for cache in [false, true] {
+            let (goodput, cached) = run(stack, cache)?;
+            let with = if cache { "with" } else { "without" };
+            let name =
+                format!("{}, gap 15 ms: {CONNECTIONS} x 1 MB {with} the host cache", stack.name);
+            let note = match cached {
+                Some(bytes) => format!("the cache holds {bytes} B at the end"),
+                None if cache => "the cache holds no threshold: none was set at the end".to_owned(),
+                None => "published: \"each time ... it would start a new TCP connection, once \
+                         again hitting the same issues\""
+                    .to_owned(),
+            };
+            rows.push(Row::predicted(name, "Mbit/s", None, Some(goodput)).note(note));
+            if cached.is_some() {
+                let seen = one(Order::Kept, stack, cached)?;
+                let fresh = one(Order::Kept, stack, None)?;
+                rows.push(
+                    Row::predicted(
+                        format!("{}, then 1 MB in order: with that cache / without", stack.name),
+                        "%",
+                        None,
+                        Some(100.0 * seen.goodput() / fresh.goodput()),
+                    )
+                    .note(AFTERWARDS),
+                );
+            }
+        }
+    }
+    Ok(rows)
+}
+
+/// What stays once the driver is mended.
+const AFTERWARDS: &str = "\
+once the driver is mended: the base stack begins in congestion avoidance from what the cache keeps (up \
+to an hour); RACK raises a cached threshold to the peer's window (rack_cc_conn_init)";
