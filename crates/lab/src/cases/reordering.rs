@@ -47,7 +47,8 @@ Why it stays slow
   the first flight, for the D-SACKs of what it sent again widen its window at once. That one recovery
   leaves a threshold of five segments, and congestion avoidance for the rest. D53832 sees that what
   was sent again is acknowledged sooner than half a round trip allows, and restores the threshold.
-  The reverts of 14.3 do not help here: something passed is always under way while they look.
+  The reverts of 14.3 do not help here: new data leaves in the recovery, and the D-SACKs come before
+  it ends, when they are counted but not judged.
 ";
 
 fn knobs() -> Vec<Knob> {

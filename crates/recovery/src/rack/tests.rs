@@ -1,3 +1,5 @@
+use proptest::prelude::*;
+
 use super::*;
 
 const MSS: u64 = 1_000;
@@ -143,4 +145,48 @@ fn a_lost_retransmission_is_found_by_what_was_sent_after_it() {
     // 5 is lost too, and the retransmission, sent a millisecond before 6.
     assert_eq!(sender.detect(84, true).packets, 2);
     assert_eq!(sender.map.next_lost().map(Piece::start), Some(Offset(0)));
+}
+
+proptest! {
+    // Times that often coincide, as on a path without delay; packets sent again in any order.
+    #[test]
+    fn what_was_passed_and_had_its_time_is_found_whatever_goes_before_it(
+        ops in prop::collection::vec((0..9_u8, 0..8_u64, 0..3_u64), 1..60)
+    ) {
+        let mut sender = Sender { map: SendMap::new(), rack: Rack::new() };
+        let (mut max, mut now) = (0, 100);
+        for (op, packet, later) in ops {
+            now += later;
+            let (start, end) = (packet * MSS, (packet + 1) * MSS);
+            match op {
+                0 => {
+                    sender.map.push(Offset(max), Offset(max + MSS), ms(now));
+                    max += MSS;
+                }
+                1 | 2 if end <= max => sender.sack(packet, now),
+                3 if end <= max => {
+                    sender.map.resend(Offset(start), Offset(end), ms(now), false);
+                }
+                4 => sender.map.lose_all(),
+                5 => sender.map.unmark_lost(),
+                6 if end <= max => {
+                    let at = Offset(start + MSS / 2);
+                    sender.map.resend(Offset(start), at, ms(now), false);
+                }
+                7 => sender.map.forget_sacks(),
+                8 if packet == 0 => {
+                    let first = sender.map.first().map_or(Offset(0), Piece::end);
+                    sender.map.acknowledge(first, |_| {});
+                }
+                _ => {}
+            }
+            let standing = Standing { min_rtt: span(0), srtt: span(0), ..standing(now, true) };
+            let found = sender.rack.detect_loss(&mut sender.map, &standing);
+            prop_assert!(found.again_after.is_none_or(|after| after > Duration::ZERO));
+            let allowed = sender.rack.rtt();
+            for piece in sender.map.iter().filter(|piece| piece.under_way() && piece.passed()) {
+                prop_assert!(piece.sent_at() + allowed > ms(now), "{piece:?}");
+            }
+        }
+    }
 }
