@@ -70,6 +70,7 @@ impl RttEstimator {
     }
 
     /// Retransmission timeout in force, backed off.
+    #[inline]
     pub fn rto(&self) -> Duration {
         match self {
             Self::FreeBsd(rtt) => rtt.rto(),
@@ -80,6 +81,7 @@ impl RttEstimator {
     }
 
     /// Smoothed round-trip time; `None` before the first sample.
+    #[inline]
     pub fn srtt(&self) -> Option<Duration> {
         match self {
             Self::FreeBsd(rtt) => rtt.srtt(),

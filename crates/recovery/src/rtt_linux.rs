@@ -33,6 +33,8 @@ pub struct RttLinux {
     rtt_seq: Offset,
     /// Timeout in force, in jiffies (`icsk_rto`).
     rto: u64,
+    /// The same as a span: asked for with every segment.
+    rto_span: Duration,
 }
 
 impl RttLinux {
@@ -40,14 +42,25 @@ impl RttLinux {
     /// Its timeout is one second.
     pub fn new(hz: u32) -> Self {
         let hz = u64::from(hz.max(1));
-        Self {
+        let mut rtt = Self {
             hz,
             srtt_us: 0,
             mdev_us: 0,
             mdev_max_us: 0,
             rttvar_us: 0,
             rtt_seq: Offset(0),
-            rto: TIMEOUT_INIT_S * hz,
+            rto: 0,
+            rto_span: Duration::ZERO,
+        };
+        rtt.set_rto(TIMEOUT_INIT_S * hz);
+        rtt
+    }
+
+    fn set_rto(&mut self, jiffies: u64) {
+        let jiffies = jiffies.min(RTO_MAX_S * self.hz);
+        if jiffies != self.rto {
+            self.rto = jiffies;
+            self.rto_span = Duration::from_nanos(jiffies * 1_000_000_000 / self.hz);
         }
     }
 
@@ -62,7 +75,7 @@ impl RttLinux {
         let rtt_us = u32::try_from(rtt_us).unwrap_or(u32::MAX).min(u32::MAX >> 3);
         self.estimate(rtt_us, sampled.snd_una, sampled.snd_nxt);
         let usecs = u64::from(self.srtt_us >> 3) + u64::from(self.rttvar_us);
-        self.rto = self.jiffies(usecs).min(RTO_MAX_S * self.hz);
+        self.set_rto(self.jiffies(usecs));
         Duration::from_micros(u64::from(rtt_us))
     }
 
@@ -99,15 +112,17 @@ impl RttLinux {
 
     /// Backs off: the timer fired. It doubles the timeout in force.
     pub fn on_timeout(&mut self) {
-        self.rto = (self.rto * 2).min(RTO_MAX_S * self.hz);
+        self.set_rto(self.rto * 2);
     }
 
     /// Retransmission timeout in force, backed off; a whole number of jiffies.
+    #[inline]
     pub fn rto(&self) -> Duration {
-        Duration::from_nanos(self.rto * 1_000_000_000 / self.hz)
+        self.rto_span
     }
 
     /// Smoothed round-trip time, in whole microseconds; `None` before the first sample.
+    #[inline]
     pub fn srtt(&self) -> Option<Duration> {
         (self.srtt_us != 0).then(|| Duration::from_micros(u64::from(self.srtt_us >> 3)))
     }

@@ -68,6 +68,7 @@ pub struct PtoInput {
 
 impl PtoRule {
     /// The time after which to probe, never longer than until the retransmission timer.
+    #[inline]
     pub fn pto(self, input: &PtoInput) -> Duration {
         let Some(srtt) = input.srtt else { return NO_SRTT.min(input.rto) };
         let pto = match self {
@@ -75,8 +76,16 @@ impl PtoRule {
                 srtt + srtt + if input.alone { max_ack_delay } else { Duration::ZERO }
             }
             Self::Linux { hz } => {
-                let jiffies = LINUX_JIFFIES * 1_000_000_000 / u64::from(hz.max(1));
-                srtt + srtt + if input.alone { LINUX_ALONE } else { Duration::from_nanos(jiffies) }
+                let more = match (input.alone, hz) {
+                    (true, _) => LINUX_ALONE,
+                    // The usual ones without a division: this runs for every packet.
+                    (false, 250) => Duration::from_nanos(LINUX_JIFFIES * 4_000_000),
+                    (false, 1_000) => Duration::from_nanos(LINUX_JIFFIES * 1_000_000),
+                    (false, hz) => {
+                        Duration::from_nanos(LINUX_JIFFIES * 1_000_000_000 / u64::from(hz.max(1)))
+                    }
+                };
+                srtt + srtt + more
             }
             Self::FreeBsd(knobs) => {
                 let srtt = if knobs.use_greater { srtt.max(input.rack_rtt) } else { srtt };

@@ -287,6 +287,13 @@ impl Endpoint {
         self.emit_window(cx, Cause::PathMtu);
     }
 
+    /// When the next deadline is, [`Instant::MAX`] if there is none: less to ask than
+    /// [`poll_timeout`](machine::Endpoint::poll_timeout).
+    #[inline]
+    pub fn next_deadline(&self) -> Instant {
+        self.timers.next_at()
+    }
+
     /// State of the connection.
     pub const fn state(&self) -> State {
         self.state
@@ -395,8 +402,7 @@ impl Endpoint {
 
     /// Sets the retransmission timer anew.
     pub(crate) fn arm_retransmit(&mut self, now: Instant) {
-        let at = self.clock.deadline(now, self.rtt.rto());
-        self.timers.set(Purpose::Retransmit, at);
+        self.timers.set_ticks(Purpose::Retransmit, &self.clock, now, self.rtt.rto());
     }
 
     /// Records what an event did to the window.

@@ -296,7 +296,7 @@ impl Endpoint {
             Decision::Now => self.ack_at_once(),
             Decision::Within(span) => {
                 if !self.timers.runs(Purpose::DelayedAck) {
-                    self.timers.set(Purpose::DelayedAck, self.clock.deadline(cx.now, span));
+                    self.timers.set_ticks(Purpose::DelayedAck, &self.clock, cx.now, span);
                 }
             }
         }

@@ -1,7 +1,9 @@
 //! Deadlines by purpose.
 
 use record::Purpose;
-use units::Instant;
+use units::{Duration, Instant};
+
+use crate::clock::{KernelClock, Rounding};
 
 /// In order of precedence at equal instants.
 const ALL: [Purpose; 7] = [
@@ -18,6 +20,8 @@ const ALL: [Purpose; 7] = [
 #[derive(Debug, Clone)]
 pub(crate) struct Timers {
     at: [Instant; ALL.len()],
+    /// How the deadlines of each purpose were rounded to ticks last.
+    rounding: [Rounding; ALL.len()],
 }
 
 const fn slot(purpose: Purpose) -> usize {
@@ -34,7 +38,7 @@ const fn slot(purpose: Purpose) -> usize {
 
 impl Default for Timers {
     fn default() -> Self {
-        Self { at: [Instant::MAX; ALL.len()] }
+        Self { at: [Instant::MAX; ALL.len()], rounding: [Rounding::default(); ALL.len()] }
     }
 }
 
@@ -42,6 +46,20 @@ impl Timers {
     #[inline]
     pub(crate) const fn set(&mut self, purpose: Purpose, at: Instant) {
         self.at[slot(purpose)] = at;
+    }
+
+    /// Sets a timer to run for `span` from now on, in ticks of `clock`
+    /// ([`KernelClock::deadline`]).
+    #[inline]
+    pub(crate) fn set_ticks(
+        &mut self,
+        purpose: Purpose,
+        clock: &KernelClock,
+        now: Instant,
+        span: Duration,
+    ) {
+        let slot = slot(purpose);
+        self.at[slot] = clock.deadline_like(now, span, &mut self.rounding[slot]);
     }
 
     #[inline]
@@ -58,22 +76,26 @@ impl Timers {
         self.at[slot(purpose)] != Instant::MAX
     }
 
-    /// When the next deadline is.
+    /// When the next deadline is; [`Instant::MAX`] if there is none.
     #[inline]
-    pub(crate) fn next_at(&self) -> Option<Instant> {
-        let first = self.at.iter().fold(Instant::MAX, |first, &at| first.min(at));
-        (first != Instant::MAX).then_some(first)
+    pub(crate) fn next_at(&self) -> Instant {
+        self.at.iter().fold(Instant::MAX, |first, &at| first.min(at))
     }
 
     /// The next deadline.
     #[inline]
     pub(crate) fn next(&self) -> Option<(Instant, Purpose)> {
-        let first = self.next_at()?;
-        ALL.into_iter().find(|&purpose| self.at[slot(purpose)] == first).map(|p| (first, p))
+        let first = self.next_at();
+        let due = ALL.into_iter().find(|&purpose| self.at[slot(purpose)] == first);
+        due.filter(|_| first != Instant::MAX).map(|purpose| (first, purpose))
     }
 
     /// Takes a deadline that has come.
+    #[inline]
     pub(crate) fn take_due(&mut self, now: Instant) -> Option<Purpose> {
+        if self.next_at() > now {
+            return None;
+        }
         let (_, purpose) = self.next().filter(|&(at, _)| at <= now)?;
         self.stop(purpose);
         Some(purpose)

@@ -42,6 +42,8 @@ pub(crate) struct TimedLoss {
     timeout_until: Option<Offset>,
     /// A probe is to leave.
     probe_due: bool,
+    /// When a probe for more than one packet was planned, unless an acknowledgment came since.
+    planned: Option<Instant>,
 }
 
 /// What an acknowledgment delivered.
@@ -77,6 +79,7 @@ impl TimedLoss {
             undo: Undo::begin(Offset(0), 0, None),
             timeout_until: None,
             probe_due: false,
+            planned: None,
         }
     }
 }
@@ -158,7 +161,9 @@ impl Endpoint {
         let una = self.snd.una;
         let map = &mut self.snd.map;
         let before = *map.sums();
-        let judge = &mut timed_of!(self).judge;
+        let loss = timed_of!(self);
+        loss.planned = None;
+        let judge = &mut loss.judge;
         let acknowledge = |map: &mut SendMap, judge: &mut Judge, account: &mut Account| {
             map.acknowledge(heard.th_ack, |piece| {
                 account.acked.add(piece);

@@ -39,32 +39,41 @@ impl Endpoint {
     /// Plans a probe where nothing is reported, nothing is being repaired, and something is under
     /// way (RFC 8985 section 7.2; tcp_schedule_loss_probe).
     pub(crate) fn plan_probe_timer(&mut self, now: Instant) {
-        let sums = *self.snd.map.sums();
+        let sums = self.snd.map.sums();
+        let alone = sums.all.packets == 1;
         let quiet = sums.all.packets > 0
             && sums.sacked.packets == 0
             && sums.lost.packets == 0
             && !self.cc.in_recovery()
             && self.snd.wnd > 0
             && self.snd.shift == 0;
-        let srtt = self.rtt.srtt();
-        let rto = self.rtt.rto();
         let loss = timed_of!(self);
         if !quiet || loss.timeout_until.is_some() || !loss.tlp.allowed() {
+            loss.planned = None;
             self.timers.stop(Purpose::LossProbe);
             return;
         }
+        if !alone && loss.planned == Some(now) {
+            // Nothing that the time depends on has changed.
+            return;
+        }
+        loss.planned = (!alone).then_some(now);
         let pto = loss.pto.pto(&PtoInput {
-            srtt,
+            srtt: self.rtt.srtt(),
             rack_rtt: loss.judge.rack_rtt(),
-            alone: sums.all.packets == 1,
-            rto,
+            alone,
+            rto: self.rtt.rto(),
         });
-        // Linux counts in jiffies; FreeBSD's RACK and the textbook in the time itself.
-        let at = match loss.judge {
-            Judge::Linux(_) => self.clock.deadline(now, pto),
-            Judge::Rfc(_) | Judge::FreeBsd(_) => now + pto.max(Duration::from_micros(1)),
-        };
-        self.timers.set(Purpose::LossProbe, at);
+        match loss.judge {
+            // Linux counts in jiffies; FreeBSD's RACK and the textbook in the time itself.
+            Judge::Linux(_) => {
+                self.timers.set_ticks(Purpose::LossProbe, &self.clock, now, pto);
+            }
+            Judge::Rfc(_) | Judge::FreeBsd(_) => {
+                let at = now + pto.max(Duration::from_micros(1));
+                self.timers.set(Purpose::LossProbe, at);
+            }
+        }
     }
 
     /// The retransmission timer fired: the flight is lost as far as the system takes it for lost,
@@ -82,6 +91,7 @@ impl Endpoint {
         loss.budget = super::Budget::None;
         loss.tlp.forget();
         loss.probe_due = false;
+        loss.planned = None;
         loss.undo = Undo::begin(una, 0, None);
         loss.timeout_until = Some(max);
         if self.snd.wnd > 0 || matches!(self.cfg.profile.probe, ProbeRule::Empty { .. }) {
