@@ -166,8 +166,12 @@ fn value(knob: &Knob, largest: u64, luck: &mut Luck) -> (knobs::Value, Value) {
             (knobs::Value::Size(Bytes(bytes)), size(bytes))
         }
         Kind::Time => {
-            let least = if knob.name.contains("keep") { SHORTEST_SILENCE / 1_000 } else { 1 };
-            let millis = luck.magnitude(least..=1_000);
+            let millis = match knob.name {
+                // A timeout that stays short gives a connection up before the faults are over.
+                name if name.ends_with("maxrto") => luck.within(4_000..=60_000),
+                name if name.contains("keep") => luck.magnitude(SHORTEST_SILENCE / 1_000..=1_000),
+                _ => luck.magnitude(1..=1_000),
+            };
             (knobs::Value::Time(Duration::from_millis(millis)), span(1_000 * millis))
         }
         Kind::Sizes => {
