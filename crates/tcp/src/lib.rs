@@ -23,6 +23,7 @@ mod challenge;
 mod clock;
 mod ecn;
 mod handshake;
+pub mod info;
 mod input;
 mod loss;
 mod output;
@@ -30,6 +31,7 @@ mod reassembly;
 mod receive_window;
 mod send_buffer;
 mod sent;
+mod socket_options;
 mod state;
 mod timers;
 

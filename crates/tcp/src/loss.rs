@@ -61,6 +61,11 @@ impl Heard {
 }
 
 impl Endpoint {
+    /// Is what a timeout took for lost still being repaired?
+    pub(crate) const fn repairs_timeout(&self) -> bool {
+        matches!(&self.snd.repair, Repair::Timed(loss) if loss.repairs_timeout())
+    }
+
     /// Reads an acknowledgment; blocks that lie beyond all sequence space are dropped.
     pub(crate) fn hear(&self, segment: &Segment, th_ack: Offset, wnd: u64) -> Heard {
         let mut heard = Heard {

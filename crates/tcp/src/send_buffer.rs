@@ -27,6 +27,8 @@ pub(crate) struct SendBuffer {
     used: u64,
     /// A writer found no room and waits to be woken (Linux SOCK_NOSPACE).
     starved: bool,
+    /// The application has said how large it is (Linux SOCK_SNDBUF_LOCK, FreeBSD SB_AUTOSIZE off).
+    fixed: bool,
 }
 
 impl SendBuffer {
@@ -35,7 +37,13 @@ impl SendBuffer {
             SendBufferRule::FreeBsd { space, .. } | SendBufferRule::Fixed { space } => space.get(),
             SendBufferRule::Linux { wmem } => wmem[1].get(),
         };
-        Self { rule, size, used: 0, starved: false }
+        Self { rule, size, used: 0, starved: false, fixed: false }
+    }
+
+    /// The application says how large it is, in the system's own measure.
+    pub(crate) const fn fix(&mut self, size: u64) {
+        self.size = size;
+        self.fixed = true;
     }
 
     /// The handshake told the segment size.
@@ -44,8 +52,8 @@ impl SendBuffer {
             SendBufferRule::FreeBsd { .. } => {
                 self.size = self.size.next_multiple_of(u64::from(maxseg));
             }
-            SendBufferRule::Linux { .. } => self.expand_linux(initial_window),
-            SendBufferRule::Fixed { .. } => {}
+            SendBufferRule::Linux { .. } if !self.fixed => self.expand_linux(initial_window),
+            SendBufferRule::Linux { .. } | SendBufferRule::Fixed { .. } => {}
         }
     }
 
@@ -107,6 +115,7 @@ impl SendBuffer {
     pub(crate) fn autoscale(&mut self, snd_wnd: u64, sendwin: u64, unsent: u64) -> Option<u64> {
         let SendBufferRule::FreeBsd { auto, inc, max, .. } = self.rule else { return None };
         let grows = auto
+            && !self.fixed
             && snd_wnd / 4 * 5 >= self.size
             && self.used >= self.size / 8 * 7
             && self.used < max.get()
@@ -122,7 +131,7 @@ impl SendBuffer {
     /// Linux, after an ACK was answered: grows to two windows unless the window is full.
     /// Returns the new size in payload bytes if it grew.
     pub(crate) fn expand(&mut self, window_full: bool, cwnd_packets: u64) -> Option<u64> {
-        if !matches!(self.rule, SendBufferRule::Linux { .. }) || window_full {
+        if !matches!(self.rule, SendBufferRule::Linux { .. }) || window_full || self.fixed {
             return None;
         }
         let before = self.size;

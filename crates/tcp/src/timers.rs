@@ -76,6 +76,11 @@ impl Timers {
         self.at[slot(purpose)] != Instant::MAX
     }
 
+    /// The deadline of that purpose.
+    pub(crate) fn at(&self, purpose: Purpose) -> Option<Instant> {
+        Some(self.at[slot(purpose)]).filter(|&at| at != Instant::MAX)
+    }
+
     /// When the next deadline is; [`Instant::MAX`] if there is none.
     #[inline]
     pub(crate) fn next_at(&self) -> Instant {

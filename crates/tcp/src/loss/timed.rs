@@ -84,6 +84,13 @@ impl TimedLoss {
     }
 }
 
+impl TimedLoss {
+    /// Is what a timeout took for lost still being repaired?
+    pub(crate) const fn repairs_timeout(&self) -> bool {
+        self.timeout_until.is_some()
+    }
+}
+
 /// The part of the endpoint's state that this folder is about; nothing happens without.
 macro_rules! timed_of {
     ($endpoint:expr) => {

@@ -1,0 +1,362 @@
+//! Assertions, held against the values of a run.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use crate::ast::{Comparison, Node, NodeKind, Operator, Statement, StatementKind};
+use crate::diagnostic::Span;
+
+/// A value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Value {
+    Int(i64),
+    Text(String),
+    Tuple(Vec<Value>),
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Int(n) => write!(f, "{n}"),
+            Self::Text(text) => f.write_str(text),
+            Self::Tuple(values) => {
+                let values: Vec<_> = values.iter().map(Self::to_string).collect();
+                write!(f, "({})", values.join(", "))
+            }
+        }
+    }
+}
+
+/// Why a line does not hold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Failure {
+    /// The condition of an `assert` is false: the names in it with their values.
+    False {
+        /// The condition.
+        span: Span,
+        /// `tcpi_snd_cwnd = 7`
+        values: String,
+        /// What the script says of it.
+        message: Option<String>,
+    },
+    /// A name that means nothing here.
+    Unknown {
+        /// The name.
+        span: Span,
+        name: String,
+    },
+    /// A value that does not fit what is done with it.
+    Senseless {
+        /// What is done.
+        span: Span,
+        why: &'static str,
+    },
+}
+
+/// Variables of a script, with the names a run knows.
+#[derive(Debug, Default)]
+pub(crate) struct Environment {
+    variables: BTreeMap<String, Value>,
+}
+
+type Result<T> = core::result::Result<T, Failure>;
+
+/// Runs lines; `known` gives what the names of a run stand for.
+pub(crate) fn run(
+    statements: &[Statement],
+    environment: &mut Environment,
+    known: &dyn Fn(&str) -> Option<i64>,
+) -> Result<()> {
+    for statement in statements {
+        let look = Look { variables: &environment.variables, known };
+        match &statement.kind {
+            StatementKind::Nothing => {}
+            StatementKind::Assert(condition, message) => {
+                if !truth(&look.value(condition)?) {
+                    let mut names = Vec::new();
+                    look.names(condition, &mut names);
+                    let message = match message {
+                        Some(message) => Some(look.value(message)?.to_string()),
+                        None => None,
+                    };
+                    return Err(Failure::False {
+                        span: condition.span,
+                        values: names.join(", "),
+                        message,
+                    });
+                }
+            }
+            StatementKind::Assign(name, operator, value) => {
+                let value = look.value(value)?;
+                let value = match operator {
+                    None => value,
+                    Some(operator) => {
+                        let before = look.name(name, statement.span)?;
+                        calculate(&before, *operator, &value, statement.span)?
+                    }
+                };
+                environment.variables.insert(name.clone(), value);
+            }
+        }
+    }
+    Ok(())
+}
+
+struct Look<'a> {
+    variables: &'a BTreeMap<String, Value>,
+    known: &'a dyn Fn(&str) -> Option<i64>,
+}
+
+impl Look<'_> {
+    fn name(&self, name: &str, span: Span) -> Result<Value> {
+        let constant = match name {
+            "True" => Some(1),
+            "False" => Some(0),
+            _ => None,
+        };
+        self.variables
+            .get(name)
+            .cloned()
+            .or_else(|| constant.or_else(|| (self.known)(name)).map(Value::Int))
+            .ok_or_else(|| Failure::Unknown { span, name: name.to_owned() })
+    }
+
+    fn value(&self, node: &Node) -> Result<Value> {
+        let senseless = |why| Failure::Senseless { span: node.span, why };
+        Ok(match &node.kind {
+            NodeKind::Int(n) => Value::Int(*n),
+            NodeKind::Text(text) => Value::Text(text.clone()),
+            NodeKind::Name(name) => self.name(name, node.span)?,
+            NodeKind::Negative(inner) => match self.value(inner)? {
+                Value::Int(n) => {
+                    Value::Int(n.checked_neg().ok_or(senseless("this number is too large"))?)
+                }
+                _ => return Err(senseless("only a number has a negative")),
+            },
+            NodeKind::Not(inner) => Value::Int(i64::from(!truth(&self.value(inner)?))),
+            NodeKind::And(left, right) => {
+                let left = self.value(left)?;
+                if truth(&left) { self.value(right)? } else { left }
+            }
+            NodeKind::Or(left, right) => {
+                let left = self.value(left)?;
+                if truth(&left) { left } else { self.value(right)? }
+            }
+            NodeKind::Binary(left, operator, right) => {
+                calculate(&self.value(left)?, *operator, &self.value(right)?, node.span)?
+            }
+            NodeKind::Compare(first, others) => {
+                let mut left = self.value(first)?;
+                let mut holds = true;
+                for (comparison, right) in others {
+                    let right = self.value(right)?;
+                    holds &= compare(&left, *comparison, &right, node.span)?;
+                    left = right;
+                }
+                Value::Int(i64::from(holds))
+            }
+            NodeKind::Tuple(values) => {
+                Value::Tuple(values.iter().map(|value| self.value(value)).collect::<Result<_>>()?)
+            }
+            NodeKind::Function(name, args) => {
+                let args: Vec<_> =
+                    args.iter().map(|value| self.value(value)).collect::<Result<_>>()?;
+                let numbers: Option<Vec<i64>> = args
+                    .iter()
+                    .map(|value| if let Value::Int(n) = value { Some(*n) } else { None })
+                    .collect();
+                let result = match (name.as_str(), numbers.as_deref()) {
+                    ("abs", Some(&[n])) => n.checked_abs(),
+                    ("int", Some(&[n])) => Some(n),
+                    ("min", Some(numbers)) => numbers.iter().copied().min(),
+                    ("max", Some(numbers)) => numbers.iter().copied().max(),
+                    ("str", Some(&[n])) => return Ok(Value::Text(n.to_string())),
+                    ("abs" | "int" | "min" | "max" | "str", _) => None,
+                    _ => return Err(Failure::Unknown { span: node.span, name: name.clone() }),
+                };
+                Value::Int(result.ok_or(senseless("these values do not fit the function"))?)
+            }
+        })
+    }
+
+    /// The names in a condition, with their values.
+    fn names(&self, node: &Node, found: &mut Vec<String>) {
+        match &node.kind {
+            NodeKind::Int(_) | NodeKind::Text(_) => {}
+            NodeKind::Name(name) => {
+                if let Ok(value) = self.name(name, node.span) {
+                    let text = format!("{name} = {value}");
+                    if !found.contains(&text) && !name.starts_with("TCP_CA_") {
+                        found.push(text);
+                    }
+                }
+            }
+            NodeKind::Negative(inner) | NodeKind::Not(inner) => self.names(inner, found),
+            NodeKind::Binary(left, _, right)
+            | NodeKind::And(left, right)
+            | NodeKind::Or(left, right) => {
+                self.names(left, found);
+                self.names(right, found);
+            }
+            NodeKind::Compare(first, others) => {
+                self.names(first, found);
+                others.iter().for_each(|(_, node)| self.names(node, found));
+            }
+            NodeKind::Function(_, nodes) | NodeKind::Tuple(nodes) => {
+                nodes.iter().for_each(|node| self.names(node, found));
+            }
+        }
+    }
+}
+
+fn truth(value: &Value) -> bool {
+    match value {
+        Value::Int(n) => *n != 0,
+        Value::Text(text) => !text.is_empty(),
+        Value::Tuple(values) => !values.is_empty(),
+    }
+}
+
+fn compare(left: &Value, comparison: Comparison, right: &Value, span: Span) -> Result<bool> {
+    let order = match (left, right) {
+        (Value::Int(left), Value::Int(right)) => left.cmp(right),
+        (Value::Text(left), Value::Text(right)) => left.cmp(right),
+        _ => return Err(Failure::Senseless { span, why: "these values cannot be compared" }),
+    };
+    Ok(match comparison {
+        Comparison::Equal => order.is_eq(),
+        Comparison::Unequal => order.is_ne(),
+        Comparison::Less => order.is_lt(),
+        Comparison::LessOrEqual => order.is_le(),
+        Comparison::Greater => order.is_gt(),
+        Comparison::GreaterOrEqual => order.is_ge(),
+    })
+}
+
+fn calculate(left: &Value, operator: Operator, right: &Value, span: Span) -> Result<Value> {
+    let senseless = |why| Failure::Senseless { span, why };
+    let (left, right) = match (left, right) {
+        (Value::Int(left), Value::Int(right)) => (*left, *right),
+        (Value::Text(text), values) if operator == Operator::Rest => {
+            return Ok(Value::Text(filled(text, values)));
+        }
+        (Value::Text(left), Value::Text(right)) if operator == Operator::Add => {
+            return Ok(Value::Text(format!("{left}{right}")));
+        }
+        _ => return Err(senseless("this is done with numbers only")),
+    };
+    let result = match operator {
+        Operator::Add => left.checked_add(right),
+        Operator::Subtract => left.checked_sub(right),
+        Operator::Multiply => left.checked_mul(right),
+        Operator::Divide | Operator::Rest if right == 0 => {
+            return Err(senseless("nothing is divided by zero"));
+        }
+        // Python rounds down, and its rest has the sign of the divisor.
+        Operator::Divide => left
+            .checked_div_euclid(right)
+            .map(|q| if right < 0 && left.rem_euclid(right) != 0 { q - 1 } else { q }),
+        Operator::Rest => left
+            .checked_rem_euclid(right)
+            .map(|rest| if right < 0 && rest != 0 { rest + right } else { rest }),
+        Operator::And => Some(left & right),
+        Operator::Or => Some(left | right),
+        Operator::Left => {
+            u32::try_from(right).ok().filter(|&n| n < 63).and_then(|n| left.checked_mul(1 << n))
+        }
+        Operator::Right => u32::try_from(right).ok().map(|n| left >> n.min(63)),
+    };
+    result.map(Value::Int).ok_or(senseless("this number is too large"))
+}
+
+/// `'cwnd %d' % 7`: each conversion takes the next value.
+fn filled(text: &str, values: &Value) -> String {
+    let values = match values {
+        Value::Tuple(values) => values.as_slice(),
+        other => core::slice::from_ref(other),
+    };
+    let mut values = values.iter();
+    let mut parts = text.split('%');
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    while let Some(part) = parts.next() {
+        if part.is_empty() {
+            out.push('%');
+            out.push_str(parts.next().unwrap_or_default());
+            continue;
+        }
+        let conversion =
+            part.find(|c: char| c.is_ascii_alphabetic()).map_or(part.len(), |at| at + 1);
+        match values.next() {
+            Some(value) => out.push_str(&value.to_string()),
+            None => out.push('?'),
+        }
+        out.push_str(&part[conversion..]);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::code::parse;
+
+    fn check(code: &str) -> Result<()> {
+        let span = Span { start: 0, end: code.len() };
+        let statements = parse(code, span).unwrap_or_else(|error| panic!("{error}"));
+        let known = |name: &str| (name == "tcpi_snd_cwnd").then_some(7);
+        run(&statements, &mut Environment::default(), &known)
+    }
+
+    #[test]
+    fn what_is_true_in_python_is_true_here() {
+        for code in [
+            "assert 1 < 2 <= 2 < 3",
+            "assert not 1 < 2 < 2",
+            "assert 2 + 3 * 4 == 14 and (2 + 3) * 4 == 20",
+            "assert 7 // 2 == 3 and -7 // 2 == -4 and 7 // -2 == -4 and -7 // -2 == 3",
+            "assert 7 % 3 == 1 and -7 % 3 == 2 and 7 % -3 == -2",
+            "assert tcpi_snd_cwnd == 7, 'cwnd %d' % tcpi_snd_cwnd",
+            "x = 3; x += tcpi_snd_cwnd\nassert x == 10 # ten",
+            "assert (1,\n 2) and abs(-3) == 3 and min(4, 2) == 2",
+            "assert 0x7fffffff == 2147483647",
+            "assert 1 << 4 == 16 and 6 & 3 == 2 and 6 | 1 == 7 and 9 >> 1 == 4",
+            "assert 'a' + 'b' == \"ab\"",
+            "pass",
+        ] {
+            assert_eq!(check(code), Ok(()), "{code}");
+        }
+    }
+
+    #[test]
+    fn what_is_false_is_told_with_its_values() {
+        let code = "assert 1 <= tcpi_snd_cwnd <= 6, 'cwnd is %d, 100%%' % tcpi_snd_cwnd";
+        let Err(Failure::False { values, message, span }) = check(code) else { panic!("false") };
+        assert_eq!(values, "tcpi_snd_cwnd = 7");
+        assert_eq!(message.as_deref(), Some("cwnd is 7, 100%"));
+        assert_eq!(&code[span.start..span.end], "1 <= tcpi_snd_cwnd <= 6");
+    }
+
+    #[test]
+    fn names_that_mean_nothing_and_senseless_values_are_told() {
+        assert!(matches!(check("assert tcpi_oops == 1"), Err(Failure::Unknown { .. })));
+        for code in ["x = 1 // 0", "x = 'a' * 2", "assert 'a' < 1", "x = 1 << 99"] {
+            assert!(matches!(check(code), Err(Failure::Senseless { .. })), "{code}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_told_with_its_place() {
+        let place = |code: &str| {
+            parse(code, Span { start: 0, end: code.len() })
+                .map(|_| ())
+                .map_err(|error| error.column)
+        };
+        assert_eq!(place("assert"), Err(7));
+        assert_eq!(place("assert (1"), Err(10));
+        assert_eq!(place("assert 1.5"), Err(8));
+        assert_eq!(place("if x: pass"), Err(4));
+        assert_eq!(place("assert 1 2"), Err(10));
+        assert_eq!(place(&"(".repeat(99)), Err(1));
+        assert_eq!(place(&format!("x = {}", "(".repeat(99))), Err(38));
+    }
+}

@@ -1,0 +1,320 @@
+//! Assertions as a tree, by Python's precedence.
+
+use crate::ast::{Comparison, Node, NodeKind, Operator, Statement, StatementKind};
+use crate::diagnostic::{Diagnostic, Span};
+
+type Result<T> = core::result::Result<T, Diagnostic>;
+
+/// Depth of brackets.
+const DEPTH: usize = 32;
+
+/// Operators from the weakest to the strongest.
+const LEVELS: [&[(&str, Operator)]; 5] = [
+    &[("|", Operator::Or)],
+    &[("&", Operator::And)],
+    &[("<<", Operator::Left), (">>", Operator::Right)],
+    &[("+", Operator::Add), ("-", Operator::Subtract)],
+    &[
+        ("*", Operator::Multiply),
+        ("//", Operator::Divide),
+        ("/", Operator::Divide),
+        ("%", Operator::Rest),
+    ],
+];
+
+const COMPARISONS: [(&str, Comparison); 6] = [
+    ("==", Comparison::Equal),
+    ("!=", Comparison::Unequal),
+    ("<=", Comparison::LessOrEqual),
+    (">=", Comparison::GreaterOrEqual),
+    ("<", Comparison::Less),
+    (">", Comparison::Greater),
+];
+
+/// Reads the stretch `span` of a script.
+///
+/// # Errors
+/// The first mistake, with its place.
+pub(crate) fn parse(text: &str, span: Span) -> Result<Vec<Statement>> {
+    let mut reader = Reader { text: &text[..span.end], at: span.start, end: span.start, depth: 0 };
+    let mut statements = Vec::new();
+    loop {
+        reader.skip_lines();
+        if reader.rest().is_empty() {
+            return Ok(statements);
+        }
+        statements.push(reader.statement()?);
+        reader.skip();
+        if !reader.rest().is_empty() && !reader.rest().starts_with(['\n', ';', '#']) {
+            return Err(reader.missing("an operator or the end of the line"));
+        }
+    }
+}
+
+struct Reader<'t> {
+    text: &'t str,
+    at: usize,
+    /// End of the last token taken.
+    end: usize,
+    /// Brackets that are open: within them the end of a line means nothing.
+    depth: usize,
+}
+
+impl<'t> Reader<'t> {
+    fn rest(&self) -> &'t str {
+        &self.text[self.at..]
+    }
+
+    fn skip(&mut self) {
+        let within = self.depth > 0;
+        let rest = self.rest();
+        let trimmed = rest.trim_start_matches(|c: char| c.is_whitespace() && (within || c != '\n'));
+        self.at += rest.len() - trimmed.len();
+    }
+
+    fn skip_lines(&mut self) {
+        loop {
+            let rest = self.rest();
+            let trimmed = rest.trim_start_matches(|c: char| c.is_whitespace() || c == ';');
+            self.at += rest.len() - trimmed.len();
+            if !trimmed.starts_with('#') {
+                return;
+            }
+            self.at += trimmed.find('\n').unwrap_or(trimmed.len());
+        }
+    }
+
+    fn take(&mut self, token: &str) -> bool {
+        self.skip();
+        let found = self.rest().starts_with(token);
+        if found {
+            self.at += token.len();
+            self.end = self.at;
+        }
+        found
+    }
+
+    fn word(&mut self) -> Option<&'t str> {
+        self.skip();
+        let rest = self.rest();
+        if !rest.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
+            return None;
+        }
+        let belongs = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let length = rest.find(|c| !belongs(c)).unwrap_or(rest.len());
+        Some(&rest[..length])
+    }
+
+    fn keyword(&mut self, word: &str) -> bool {
+        self.word() == Some(word) && self.take(word)
+    }
+
+    fn span(&self, start: usize) -> Span {
+        Span { start, end: self.end.max(start) }
+    }
+
+    fn missing(&self, expected: &str) -> Diagnostic {
+        let rest = self.rest();
+        let length = rest.chars().next().filter(|&c| c != '\n').map_or(0, char::len_utf8);
+        let span = Span { start: self.at, end: self.at + length };
+        let error = Diagnostic::new(self.text, span, "this assertion cannot be read");
+        let error = error.expected(expected);
+        if length > 0 { error.found(format!("`{}`", &rest[..length])) } else { error }
+    }
+
+    fn statement(&mut self) -> Result<Statement> {
+        self.skip();
+        let start = self.at;
+        let kind = self.statement_kind()?;
+        Ok(Statement { kind, span: self.span(start) })
+    }
+
+    fn statement_kind(&mut self) -> Result<StatementKind> {
+        const EXPECTED: &str = "`assert condition, message` or `name = value`";
+        if self.keyword("assert") {
+            let condition = self.expression()?;
+            let message = if self.take(",") { Some(self.expression()?) } else { None };
+            return Ok(StatementKind::Assert(condition, message));
+        }
+        if self.keyword("pass") {
+            return Ok(StatementKind::Nothing);
+        }
+        let Some(name) = self.word() else { return Err(self.missing(EXPECTED)) };
+        if name == "print" {
+            let _ = self.expression()?;
+            return Ok(StatementKind::Nothing);
+        }
+        let _ = self.take(name);
+        self.skip();
+        let rest = self.rest();
+        if rest.starts_with('=') && !rest.starts_with("==") {
+            let _ = self.take("=");
+            return Ok(StatementKind::Assign(name.to_owned(), None, self.expression()?));
+        }
+        for &(sign, operator) in LEVELS.iter().copied().flatten() {
+            if rest.strip_prefix(sign).is_some_and(|behind| behind.starts_with('=')) {
+                let _ = self.take(sign) && self.take("=");
+                return Ok(StatementKind::Assign(
+                    name.to_owned(),
+                    Some(operator),
+                    self.expression()?,
+                ));
+            }
+        }
+        Err(self.missing(EXPECTED))
+    }
+
+    fn node(&self, start: usize, kind: NodeKind) -> Node {
+        Node { kind, span: self.span(start) }
+    }
+
+    fn expression(&mut self) -> Result<Node> {
+        self.skip();
+        let start = self.at;
+        let mut left = self.conjunction()?;
+        while self.keyword("or") {
+            let right = self.conjunction()?;
+            left = self.node(start, NodeKind::Or(Box::new(left), Box::new(right)));
+        }
+        Ok(left)
+    }
+
+    fn conjunction(&mut self) -> Result<Node> {
+        self.skip();
+        let start = self.at;
+        let mut left = self.negation()?;
+        while self.keyword("and") {
+            let right = self.negation()?;
+            left = self.node(start, NodeKind::And(Box::new(left), Box::new(right)));
+        }
+        Ok(left)
+    }
+
+    fn negation(&mut self) -> Result<Node> {
+        self.skip();
+        let start = self.at;
+        // Each takes another off, so that no row of them is too deep for the stack.
+        let mut count = 0;
+        while self.keyword("not") {
+            count += 1;
+        }
+        let mut inner = self.comparison()?;
+        for _ in 0..count {
+            inner = self.node(start, NodeKind::Not(Box::new(inner)));
+        }
+        Ok(inner)
+    }
+
+    fn comparison(&mut self) -> Result<Node> {
+        self.skip();
+        let start = self.at;
+        let first = self.binary(0)?;
+        let mut others = Vec::new();
+        while let Some(&(_, comparison)) = COMPARISONS.iter().find(|(sign, _)| self.take(sign)) {
+            others.push((comparison, self.binary(0)?));
+        }
+        if others.is_empty() {
+            return Ok(first);
+        }
+        Ok(self.node(start, NodeKind::Compare(Box::new(first), others)))
+    }
+
+    fn binary(&mut self, level: usize) -> Result<Node> {
+        let Some(operators) = LEVELS.get(level) else { return self.unary() };
+        self.skip();
+        let start = self.at;
+        let mut left = self.binary(level + 1)?;
+        while let Some(&(_, operator)) = operators.iter().find(|(sign, _)| self.take(sign)) {
+            let right = self.binary(level + 1)?;
+            left = self.node(start, NodeKind::Binary(Box::new(left), operator, Box::new(right)));
+        }
+        Ok(left)
+    }
+
+    fn unary(&mut self) -> Result<Node> {
+        self.skip();
+        let start = self.at;
+        let mut count = 0;
+        while self.take("-") {
+            count += 1;
+        }
+        let mut inner = self.atom()?;
+        for _ in 0..count {
+            inner = self.node(start, NodeKind::Negative(Box::new(inner)));
+        }
+        Ok(inner)
+    }
+
+    fn atom(&mut self) -> Result<Node> {
+        self.skip();
+        let start = self.at;
+        if self.take("(") {
+            let mut inside = self.inside()?;
+            if inside.1 || inside.0.len() != 1 {
+                return Ok(self.node(start, NodeKind::Tuple(inside.0)));
+            }
+            return Ok(inside.0.remove(0));
+        }
+        for quote in ["'", "\""] {
+            if self.take(quote) {
+                let rest = self.rest();
+                let Some(length) = rest.find([quote.as_bytes()[0] as char, '\n']) else {
+                    return Err(self.missing("a closing quote"));
+                };
+                let text = rest[..length].to_owned();
+                self.at += length;
+                if !self.take(quote) {
+                    return Err(self.missing("a closing quote"));
+                }
+                return Ok(self.node(start, NodeKind::Text(text)));
+            }
+        }
+        if let Some(word) = self.word() {
+            let _ = self.take(word);
+            if !self.rest().starts_with('(') {
+                return Ok(self.node(start, NodeKind::Name(word.to_owned())));
+            }
+            let _ = self.take("(");
+            let (args, _) = self.inside()?;
+            return Ok(self.node(start, NodeKind::Function(word.to_owned(), args)));
+        }
+        self.number(start)
+    }
+
+    /// Values up to the closing bracket; was there a comma behind the last?
+    fn inside(&mut self) -> Result<(Vec<Node>, bool)> {
+        if self.depth == DEPTH {
+            return Err(self.missing("fewer brackets within brackets"));
+        }
+        self.depth += 1;
+        let mut values = Vec::new();
+        let mut comma = true;
+        while !self.take(")") {
+            if !comma {
+                return Err(self.missing("`,` or `)`"));
+            }
+            values.push(self.expression()?);
+            comma = self.take(",");
+        }
+        self.depth -= 1;
+        Ok((values, comma))
+    }
+
+    fn number(&mut self, start: usize) -> Result<Node> {
+        let rest = self.rest();
+        let length = rest.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(rest.len());
+        let digits = &rest[..length];
+        let value = match digits.strip_prefix("0x") {
+            Some(hex) => i64::from_str_radix(hex, 16),
+            None => digits.parse(),
+        };
+        let fraction = rest[length..].starts_with('.');
+        match value {
+            Ok(value) if !fraction => {
+                let _ = self.take(digits);
+                Ok(self.node(start, NodeKind::Int(value)))
+            }
+            _ => Err(self.missing("a whole number, a name, a text or `(`")),
+        }
+    }
+}

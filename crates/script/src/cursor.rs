@@ -1,0 +1,262 @@
+//! A place in a script, and the tokens from there on. Blanks, line ends and comments separate
+//! tokens and mean nothing else.
+
+use units::Duration;
+
+use crate::ast::Spanned;
+use crate::diagnostic::{Diagnostic, Span};
+
+/// Walks over a script.
+#[derive(Debug, Clone)]
+pub(crate) struct Cursor<'t> {
+    text: &'t str,
+    at: usize,
+    /// End of the last token taken.
+    end: usize,
+}
+
+type Result<T> = core::result::Result<T, Diagnostic>;
+
+impl<'t> Cursor<'t> {
+    pub(crate) fn new(text: &'t str) -> Self {
+        let at = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
+        Self { text, at, end: at }
+    }
+
+    pub(crate) fn text(&self) -> &'t str {
+        self.text
+    }
+
+    pub(crate) fn rest(&self) -> &'t str {
+        &self.text[self.at..]
+    }
+
+    /// Where the next token begins.
+    pub(crate) fn start(&mut self) -> Result<usize> {
+        self.skip()?;
+        Ok(self.at)
+    }
+
+    /// From `start` to the end of the last token taken.
+    pub(crate) fn span(&self, start: usize) -> Span {
+        Span { start, end: self.end.max(start) }
+    }
+
+    /// Goes over blanks and comments.
+    pub(crate) fn skip(&mut self) -> Result<()> {
+        loop {
+            let rest = self.rest();
+            let trimmed = rest.trim_start();
+            self.at += rest.len() - trimmed.len();
+            if trimmed.starts_with("//") {
+                self.at += trimmed.find('\n').unwrap_or(trimmed.len());
+            } else if trimmed.starts_with("/*") {
+                let Some(length) = trimmed.find("*/") else {
+                    let span = Span { start: self.at, end: self.at + 2 };
+                    return Err(Diagnostic::new(self.text, span, "this comment has no end")
+                        .expected("`*/`"));
+                };
+                self.at += length + 2;
+            } else {
+                return Ok(());
+            }
+        }
+    }
+
+    pub(crate) fn at_end(&mut self) -> Result<bool> {
+        self.skip()?;
+        Ok(self.rest().is_empty())
+    }
+
+    /// Does `token` come next?
+    pub(crate) fn sees(&mut self, token: &str) -> Result<bool> {
+        self.skip()?;
+        Ok(self.rest().starts_with(token))
+    }
+
+    /// Takes `token` if it comes next.
+    pub(crate) fn take(&mut self, token: &str) -> Result<bool> {
+        let found = self.sees(token)?;
+        if found {
+            self.advance(token.len());
+        }
+        Ok(found)
+    }
+
+    /// Takes `token`, or says that it is missing.
+    pub(crate) fn expect(&mut self, token: &str) -> Result<()> {
+        if self.take(token)? { Ok(()) } else { Err(self.missing(&format!("`{token}`"))) }
+    }
+
+    /// Takes `bytes` of the text.
+    pub(crate) fn advance(&mut self, bytes: usize) {
+        self.at += bytes;
+        self.end = self.at;
+    }
+
+    /// Takes the longest run of such characters that comes next; `None` if there is none.
+    pub(crate) fn run(
+        &mut self,
+        belongs: impl Fn(char) -> bool,
+    ) -> Result<Option<Spanned<&'t str>>> {
+        self.skip()?;
+        let rest = self.rest();
+        let length = rest.find(|c| !belongs(c)).unwrap_or(rest.len());
+        if length == 0 {
+            return Ok(None);
+        }
+        let start = self.at;
+        self.advance(length);
+        Ok(Some(Spanned { value: &rest[..length], span: self.span(start) }))
+    }
+
+    /// A word: letters, digits and `_`, not with a digit first.
+    pub(crate) fn word(&mut self) -> Result<Option<Spanned<&'t str>>> {
+        self.skip()?;
+        if !self.rest().starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
+            return Ok(None);
+        }
+        self.run(|c| c.is_ascii_alphanumeric() || c == '_')
+    }
+
+    /// Does a word come next?
+    pub(crate) fn word_ahead(&mut self) -> Result<bool> {
+        Ok(self.clone().word()?.is_some())
+    }
+
+    /// Takes `word` if it comes next as a whole word.
+    pub(crate) fn keyword(&mut self, word: &str) -> Result<bool> {
+        let mut ahead = self.clone();
+        let found = ahead.word()?.is_some_and(|found| found.value == word);
+        if found {
+            *self = ahead;
+        }
+        Ok(found)
+    }
+
+    /// A whole number, decimal or with `0x`, no larger than `most`.
+    pub(crate) fn number(&mut self, what: &str, most: u64) -> Result<Spanned<u64>> {
+        self.skip()?;
+        let Some(digits) = self.clone().run(|c| c.is_ascii_alphanumeric())? else {
+            return Err(self.missing(what));
+        };
+        let value = match digits.value.strip_prefix("0x").or(digits.value.strip_prefix("0X")) {
+            Some(hex) => u64::from_str_radix(hex, 16),
+            None => digits.value.parse(),
+        };
+        let all_digits = digits.value.bytes().all(|b| b.is_ascii_digit());
+        match value {
+            Ok(value) if value <= most => {
+                self.advance(digits.value.len());
+                Ok(Spanned { value, span: digits.span })
+            }
+            Err(_) if !all_digits && !digits.value.starts_with("0x") => Err(self.missing(what)),
+            _ => Err(Diagnostic::new(self.text, digits.span, format!("{what} is too large"))
+                .expected(format!("at most {most}"))
+                .found(digits.value)),
+        }
+    }
+
+    /// A span of time in seconds: `0`, `.1`, `0.100`.
+    pub(crate) fn seconds(&mut self) -> Result<Spanned<Duration>> {
+        self.skip()?;
+        // `...` and `~` follow a time, and `.` alone is none.
+        let rest = self.rest();
+        let whole = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+        let mut length = whole;
+        if let Some(fraction) = rest[whole..].strip_prefix('.') {
+            let digits = fraction.find(|c: char| !c.is_ascii_digit()).unwrap_or(fraction.len());
+            if digits > 0 {
+                length += 1 + digits;
+            } else if whole > 0 && !fraction.starts_with('.') {
+                length += 1;
+            }
+        }
+        if length == 0 {
+            return Err(self.missing("a time in seconds"));
+        }
+        let written = &rest[..length];
+        let start = self.at;
+        self.advance(length);
+        let span = self.span(start);
+        match nanoseconds(written) {
+            Ok(nanos) => Ok(Spanned { value: Duration::from_nanos(nanos), span }),
+            Err(why) => Err(Diagnostic::new(self.text, span, why)
+                .expected("at most 1000000 seconds and nine digits behind the point")
+                .found(written)),
+        }
+    }
+
+    /// Says that something else was to come here.
+    pub(crate) fn missing(&self, expected: &str) -> Diagnostic {
+        let mut ahead = self.clone();
+        // An endless comment was reported before.
+        let _ = ahead.skip();
+        let rest = ahead.rest();
+        if rest.is_empty() {
+            let span = Span { start: self.end, end: self.end };
+            return Diagnostic::new(self.text, span, "the script ends too early")
+                .expected(expected);
+        }
+        let word = |c: char| c.is_alphanumeric() || c == '_';
+        let length = match rest.find(|c| !word(c)) {
+            Some(0) => rest.chars().next().map_or(0, char::len_utf8),
+            Some(length) => length,
+            None => rest.len(),
+        };
+        let span = Span { start: ahead.at, end: ahead.at + length };
+        Diagnostic::new(self.text, span, "this is not what may stand here")
+            .expected(expected)
+            .found(format!("`{}`", &rest[..length]))
+    }
+}
+
+/// Digits with a point, in nanoseconds.
+fn nanoseconds(written: &str) -> core::result::Result<u64, &'static str> {
+    let (whole, fraction) = written.split_once('.').unwrap_or((written, ""));
+    if fraction.len() > 9 {
+        return Err("this time is finer than a nanosecond");
+    }
+    let whole: u64 = if whole.is_empty() { 0 } else { whole.parse().unwrap_or(u64::MAX) };
+    if whole > 1_000_000 {
+        return Err("this time is too long");
+    }
+    let fraction: u64 = format!("{fraction:0<9}").parse().unwrap_or(0);
+    Ok(whole * 1_000_000_000 + fraction)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_exact() {
+        for (text, nanos) in
+            [("0", 0), (".1", 100_000_000), ("1.", 1_000_000_000), ("+2", 0), ("0.000000001 x", 1)]
+        {
+            let read = Cursor::new(text).seconds().map(|time| time.value.as_nanos());
+            assert_eq!(read.ok(), (nanos > 0 || text == "0").then_some(nanos), "{text}");
+        }
+        assert!(Cursor::new("0.0000000001").seconds().is_err());
+        assert!(Cursor::new("9999999").seconds().is_err());
+        let mut blocking = Cursor::new("0...0.2");
+        assert!(blocking.seconds().unwrap().value.is_zero());
+        assert!(blocking.take("...").unwrap());
+        assert_eq!(blocking.seconds().unwrap().value, Duration::from_millis(200));
+    }
+
+    #[test]
+    fn comments_are_passed_over_and_must_end() {
+        let mut cursor = Cursor::new("// one\n /* two\n */ word");
+        assert_eq!(cursor.word().unwrap().unwrap().value, "word");
+        assert!(Cursor::new(" /* ").skip().is_err());
+    }
+
+    #[test]
+    fn numbers_have_a_limit() {
+        assert_eq!(Cursor::new("0x1f").number("a number", 99).unwrap().value, 31);
+        assert!(Cursor::new("100").number("a number", 99).is_err());
+        assert!(Cursor::new("ten").number("a number", 99).is_err());
+        assert!(Cursor::new("99999999999999999999").number("a number", u64::MAX).is_err());
+    }
+}

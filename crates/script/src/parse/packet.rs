@@ -1,0 +1,137 @@
+//! A packet: direction, ECN mark, then flags, numbers and options of a TCP segment.
+
+use packet::Flags;
+
+use super::{Result, tcp_options};
+use crate::ast::{Body, EcnMark, Packet, Spanned, Tcp};
+use crate::cursor::Cursor;
+use crate::diagnostic::Diagnostic;
+
+const MARKS: [(&str, EcnMark); 5] = [
+    ("noecn", EcnMark::NotCapable),
+    ("ect01", EcnMark::Either),
+    ("ect0", EcnMark::Ect0),
+    ("ect1", EcnMark::Ect1),
+    ("ce", EcnMark::Met),
+];
+
+/// Bodies that are not TCP segments.
+const OTHERS: [&str; 9] = ["udp", "udplite", "sctp", "icmp", "gre", "ipv4", "ipv6", "mpls", "ip"];
+
+pub(super) fn packet(cursor: &mut Cursor<'_>) -> Result<Packet> {
+    let outbound = cursor.take(">")?;
+    if !outbound {
+        cursor.expect("<")?;
+    }
+    let ecn = mark(cursor)?;
+    let start = cursor.start()?;
+    let mut ahead = cursor.clone();
+    if let Some(word) = ahead.word()?
+        && OTHERS.contains(&word.value)
+    {
+        *cursor = ahead;
+        other(cursor);
+        let span = cursor.span(start);
+        let body = Body::Other(Spanned { value: word.value.to_owned(), span });
+        return Ok(Packet { outbound, ecn, body });
+    }
+    Ok(Packet { outbound, ecn, body: Body::Tcp(Box::new(tcp(cursor)?)) })
+}
+
+/// `[ect0]` and its like.
+fn mark(cursor: &mut Cursor<'_>) -> Result<Option<Spanned<EcnMark>>> {
+    let start = cursor.start()?;
+    if !cursor.take("[")? {
+        return Ok(None);
+    }
+    let Some((_, mark)) = MARKS.iter().find(|(name, _)| cursor.keyword(name).unwrap_or(false))
+    else {
+        return Err(cursor.missing("`noecn`, `ect0`, `ect1`, `ect01` or `ce`"));
+    };
+    cursor.expect("]")?;
+    Ok(Some(Spanned { value: *mark, span: cursor.span(start) }))
+}
+
+/// Goes to the end of the line: what such a packet says is not read.
+fn other(cursor: &mut Cursor<'_>) {
+    let rest = cursor.rest();
+    let line = rest.split(['\n', '`']).next().unwrap_or_default();
+    let line = line.split("//").next().unwrap_or_default().trim_end();
+    cursor.advance(line.len());
+}
+
+fn tcp(cursor: &mut Cursor<'_>) -> Result<Tcp> {
+    let (flags, ace) = flags(cursor)?;
+    let (seq, len) = numbers(cursor)?;
+    let ack = if cursor.keyword("ack")? {
+        let ack = cursor.number("an acknowledgment number", u64::from(u32::MAX))?;
+        Some(Spanned { value: ack.value as u32, span: ack.span })
+    } else {
+        None
+    };
+    let short = |word: &str, what: &str, cursor: &mut Cursor<'_>| -> Result<Option<Spanned<u16>>> {
+        if !cursor.keyword(word)? {
+            return Ok(None);
+        }
+        let number = cursor.number(what, u64::from(u16::MAX))?;
+        Ok(Some(Spanned { value: number.value as u16, span: number.span }))
+    };
+    let window = short("win", "a window field", cursor)?;
+    let urgent = short("urg", "an urgent pointer", cursor)?;
+    let options = tcp_options::list(cursor)?;
+    Ok(Tcp { flags, ace, seq, len, ack, window, urgent, options })
+}
+
+/// The letters of tcpdump; `-` for none; a digit is the counter of accurate ECN.
+fn flags(cursor: &mut Cursor<'_>) -> Result<(Spanned<Flags>, Option<u8>)> {
+    const EXPECTED: &str = "TCP flags such as `S`, `.`, `P.`, `F.` or `R`";
+    let Some(word) = cursor.clone().run(|c| !c.is_whitespace())? else {
+        return Err(cursor.missing(EXPECTED));
+    };
+    let mut flags = Flags::NONE;
+    let mut ace = None;
+    for letter in word.value.chars() {
+        flags |= match letter {
+            'F' => Flags::FIN,
+            'S' => Flags::SYN,
+            'R' => Flags::RST,
+            'P' => Flags::PSH,
+            '.' => Flags::ACK,
+            'U' => Flags::URG,
+            'E' => Flags::ECE,
+            'W' | 'C' => Flags::CWR,
+            '-' if word.value.len() == 1 => Flags::NONE,
+            '0'..='7' if ace.is_none() => {
+                ace = letter.to_digit(8).map(|digit| digit as u8);
+                Flags::NONE
+            }
+            _ => {
+                let error = Diagnostic::new(cursor.text(), word.span, "these are no TCP flags");
+                return Err(error.expected(EXPECTED).found(format!("`{}`", word.value)));
+            }
+        };
+    }
+    cursor.skip()?;
+    cursor.advance(word.value.len());
+    Ok((Spanned { value: flags, span: word.span }, ace))
+}
+
+/// `1:1001(1000)`
+fn numbers(cursor: &mut Cursor<'_>) -> Result<(Spanned<u32>, Spanned<u32>)> {
+    let most = u64::from(u32::MAX);
+    let start = cursor.start()?;
+    let seq = cursor.number("a sequence number such as `1:1001(1000)`", most)?;
+    cursor.expect(":")?;
+    let end = cursor.number("the sequence number behind the last byte", most)?;
+    cursor.expect("(")?;
+    let len = cursor.number("the number of bytes", 1 << 20)?;
+    cursor.expect(")")?;
+    let span = cursor.span(start);
+    let (first, length) = (seq.value as u32, len.value as u32);
+    if first.wrapping_add(length) != end.value as u32 {
+        return Err(Diagnostic::new(cursor.text(), span, "these numbers do not agree")
+            .expected(format!("`{first}:{}({length})`", first.wrapping_add(length)))
+            .found(format!("`{}`", &cursor.text()[span.start..span.end])));
+    }
+    Ok((Spanned { value: first, span }, Spanned { value: length, span: len.span }))
+}

@@ -1,0 +1,102 @@
+//! The options of a segment: `<mss 1460,sackOK,TS val 100 ecr 0,nop,wscale 8>`.
+
+use packet::SackBlock;
+use units::SeqNum;
+
+use super::{Result, similar};
+use crate::ast::{OptionList, Spanned, TcpOption};
+use crate::cursor::Cursor;
+use crate::diagnostic::{Diagnostic, Span};
+
+const KNOWN: [&str; 7] = ["nop", "eol", "mss", "wscale", "sackOK", "sack", "TS"];
+/// Read, but not run.
+const OTHERS: [&str; 10] =
+    ["FO", "FOEXP", "md5", "gre", "exp", "ACC", "AccECN", "ECN", "MPTCP", "generic"];
+
+/// The list that comes next; an empty one if there is none.
+pub(super) fn list(cursor: &mut Cursor<'_>) -> Result<Spanned<OptionList>> {
+    let start = cursor.start()?;
+    if !cursor.sees("<")? {
+        let span = cursor.span(start);
+        let place = Span { start: span.end.min(start), end: start };
+        let place = Span { start: place.start, end: place.start };
+        return Ok(Spanned { value: OptionList::These(Vec::new()), span: place });
+    }
+    cursor.expect("<")?;
+    if cursor.take("...")? {
+        cursor.expect(">")?;
+        return Ok(Spanned { value: OptionList::Any, span: cursor.span(start) });
+    }
+    let mut options = Vec::new();
+    if !cursor.take(">")? {
+        loop {
+            options.push(option(cursor)?);
+            if cursor.take(">")? {
+                break;
+            }
+            if !cursor.take(",")? {
+                return Err(cursor.missing("`,` or `>`"));
+            }
+        }
+    }
+    Ok(Spanned { value: OptionList::These(options), span: cursor.span(start) })
+}
+
+fn option(cursor: &mut Cursor<'_>) -> Result<Spanned<TcpOption>> {
+    let start = cursor.start()?;
+    let Some(name) = cursor.word()? else {
+        return Err(cursor.missing("a TCP option such as `nop` or `mss 1460`"));
+    };
+    let most = u64::from(u32::MAX);
+    let value = match name.value {
+        "nop" => TcpOption::Nop,
+        "eol" => TcpOption::Eol,
+        "sackOK" => TcpOption::SackOk,
+        "mss" => TcpOption::Mss(cursor.number("a segment size", u64::from(u16::MAX))?.value as u16),
+        "wscale" => TcpOption::WindowScale(cursor.number("a shift", 255)?.value as u8),
+        "sack" => TcpOption::Sack(blocks(cursor)?),
+        "TS" => {
+            if !cursor.keyword("val")? {
+                return Err(cursor.missing("`val`"));
+            }
+            let val = cursor.number("a timestamp", most)?.value as u32;
+            if !cursor.keyword("ecr")? {
+                return Err(cursor.missing("`ecr`"));
+            }
+            TcpOption::Timestamps { val, ecr: cursor.number("a timestamp", most)?.value as u32 }
+        }
+        other if OTHERS.contains(&other) => {
+            let rest = cursor.rest();
+            let length = rest.find([',', '>', '\n']).unwrap_or(rest.len());
+            cursor.advance(rest[..length].trim_end().len());
+            TcpOption::Other(other.to_owned())
+        }
+        other => {
+            return Err(Diagnostic::new(cursor.text(), name.span, "there is no such TCP option")
+                .expected("`nop`, `eol`, `mss`, `wscale`, `sackOK`, `sack` or `TS`")
+                .found(format!("`{other}`"))
+                .hint(similar(other, &KNOWN)));
+        }
+    };
+    Ok(Spanned { value, span: cursor.span(start) })
+}
+
+fn blocks(cursor: &mut Cursor<'_>) -> Result<Vec<SackBlock>> {
+    let most = u64::from(u32::MAX);
+    let mut blocks = Vec::new();
+    loop {
+        let start = cursor.start()?;
+        let left = SeqNum(cursor.number("a block such as `1001:2001`", most)?.value as u32);
+        cursor.expect(":")?;
+        let right = SeqNum(cursor.number("the end of the block", most)?.value as u32);
+        blocks.push(SackBlock { left, right });
+        if blocks.len() > 4 {
+            let error = Diagnostic::new(cursor.text(), cursor.span(start), "too many blocks");
+            return Err(error.expected("at most four"));
+        }
+        cursor.skip()?;
+        if !cursor.rest().starts_with(|c: char| c.is_ascii_digit()) {
+            return Ok(blocks);
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! A packet of the script arrives.
+
+use packet::{Dir, Flags, Options, SackBlocks, Segment, SynOptions, Timestamps};
+use tcp::{Side, State};
+use units::SeqNum;
+
+use super::{Result, Runner};
+use crate::ast::{Body, EcnMark, OptionList, Packet, Tcp, TcpOption};
+
+impl Runner<'_> {
+    pub(super) fn arrive(&mut self, packet: &Packet) -> Result<()> {
+        let tcp = match &packet.body {
+            Body::Tcp(tcp) => tcp,
+            Body::Other(what) => {
+                return self.unsupported(what.span, format!("`{}` is not supported", what.value));
+            }
+        };
+        if tcp.ace.is_some() {
+            return self.unsupported(tcp.flags.span, "accurate ECN is not supported");
+        }
+        let flags = tcp.flags.value;
+        self.renew_listener(flags);
+        // Streams begin where a SYN that opens one says.
+        let opens = flags.has(Flags::SYN)
+            && matches!(self.world.state(), State::Listen | State::SynSent | State::Closed);
+        if opens {
+            self.numbers.theirs = tcp.seq.value;
+        }
+        let ecn = match packet.ecn.map(|mark| mark.value) {
+            None | Some(EcnMark::NotCapable) => 0,
+            Some(EcnMark::Ect1) => 1,
+            Some(EcnMark::Ect0 | EcnMark::Either) => 2,
+            Some(EcnMark::Met) => 3,
+        };
+        let burst = self.rules.mss.filter(|&mss| tcp.len.value > u32::from(mss));
+        let mut segment = Segment {
+            dir: match self.side() {
+                Side::Client => Dir::Reverse,
+                Side::Server => Dir::Forward,
+            },
+            ip: self.rules.ip,
+            ecn,
+            flags,
+            // A SYN is written with its own number, all else counts from it.
+            seq: SeqNum(if flags.has(Flags::SYN) {
+                tcp.seq.value
+            } else {
+                self.numbers.theirs.wrapping_add(tcp.seq.value)
+            }),
+            ack: SeqNum(tcp.ack.map_or(0, |ack| ack.value)),
+            payload: tcp.len.value,
+            window: tcp.window.map_or(0, |window| window.value),
+            gso_size: burst.unwrap_or(0),
+            ..Segment::default()
+        };
+        self.put_options(tcp, &mut segment)?;
+        self.world.arrive(&segment);
+        Ok(())
+    }
+
+    /// A listener whose connection is over takes the next one.
+    fn renew_listener(&mut self, flags: Flags) {
+        let over = matches!(self.world.state(), State::Closed | State::TimeWait);
+        if !over || !flags.has(Flags::SYN) || flags.has(Flags::ACK) || self.sockets.connected() {
+            return;
+        }
+        let config = self.sockets.listener().and_then(|listener| {
+            listener.wishes.config(&self.world.host, self.world.ip, Side::Server)
+        });
+        if let Some(config) = config {
+            self.world.begin(config);
+        }
+    }
+
+    fn put_options(&self, tcp: &Tcp, segment: &mut Segment) -> Result<()> {
+        let OptionList::These(options) = &tcp.options.value else {
+            return self
+                .unsupported(tcp.options.span, "a packet that arrives needs its options written");
+        };
+        let mut syn = SynOptions { layout: packet::SynLayout::Linux, ..SynOptions::default() };
+        let mut reported = SackBlocks::EMPTY;
+        for option in options {
+            match &option.value {
+                TcpOption::Nop | TcpOption::Eol => {}
+                TcpOption::Mss(mss) => syn.mss = *mss,
+                TcpOption::WindowScale(shift) => syn.window_scale = Some(*shift),
+                TcpOption::SackOk => syn.sack_permitted = true,
+                TcpOption::Sack(blocks) => {
+                    for &block in blocks {
+                        reported.push(block);
+                    }
+                }
+                TcpOption::Timestamps { val, ecr } => {
+                    let ecr = self.numbers.clock.ours(*ecr, self.rules.tick.is_some());
+                    segment.timestamps = Some(Timestamps { val: *val, ecr });
+                }
+                TcpOption::Other(name) => {
+                    return self.unsupported(
+                        option.span,
+                        format!("the TCP option `{name}` is not supported"),
+                    );
+                }
+            }
+        }
+        segment.options =
+            if segment.flags.has(Flags::SYN) { Options::Syn(syn) } else { reported.into() };
+        Ok(())
+    }
+
+    /// Which side of the connection this host is.
+    fn side(&self) -> Side {
+        if self.numbers.opened_here { Side::Client } else { Side::Server }
+    }
+}

@@ -1,0 +1,98 @@
+//! What assertions may ask of the connection: `tcpi_*` and the constants of its states.
+
+use tcp::info::{CaState, Info};
+use tcp::{Endpoint, State};
+use units::Duration;
+
+use super::{Result, Runner, Stop};
+use crate::ast::Statement;
+use crate::code::{self, Failure};
+
+/// TCP_INFINITE_SSTHRESH.
+const SSTHRESH_UNSET: i64 = 0x7fff_ffff;
+
+impl Runner<'_> {
+    pub(super) fn check(&mut self, statements: &[Statement]) -> Result<()> {
+        let info = self.world.connection.as_ref().map(Endpoint::info);
+        let known = |name: &str| constant(name).or_else(|| field(info.as_ref()?, name));
+        match code::run(statements, &mut self.environment, &known) {
+            Ok(()) => Ok(()),
+            Err(Failure::Unknown { span, name }) => {
+                self.unsupported(span, format!("`{name}` is not known here"))
+            }
+            Err(Failure::Senseless { span, why }) => Err(Stop::Failed(self.at(span, why))),
+            Err(Failure::False { span, values, message }) => {
+                let values = if values.is_empty() { "what is false".to_owned() } else { values };
+                let said = message.map(|message| format!("the script says: {message}"));
+                let error = self.at(span, "this is not so").found(values);
+                Err(Stop::Failed(error.hint(said)))
+            }
+        }
+    }
+}
+
+fn constant(name: &str) -> Option<i64> {
+    Some(match name {
+        "TCP_CA_Open" => CaState::Open as i64,
+        "TCP_CA_Disorder" => CaState::Disorder as i64,
+        "TCP_CA_CWR" => CaState::Cwr as i64,
+        "TCP_CA_Recovery" => CaState::Recovery as i64,
+        "TCP_CA_Loss" => CaState::Loss as i64,
+        "TCP_ESTABLISHED" => 1,
+        "TCP_SYN_SENT" => 2,
+        "TCP_SYN_RECV" => 3,
+        "TCP_FIN_WAIT1" => 4,
+        "TCP_FIN_WAIT2" => 5,
+        "TCP_TIME_WAIT" => 6,
+        "TCP_CLOSE" => 7,
+        "TCP_CLOSE_WAIT" => 8,
+        "TCP_LAST_ACK" => 9,
+        "TCP_LISTEN" => 10,
+        "TCP_CLOSING" => 11,
+        _ => return None,
+    })
+}
+
+/// A field of tcp_info in the kernel's units; `None` for those the engine does not keep.
+fn field(info: &Info, name: &str) -> Option<i64> {
+    let count = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
+    let micros = |span: Duration| count(span.as_micros());
+    Some(match name {
+        "tcpi_state" => state(info.state),
+        "tcpi_ca_state" => info.ca_state as i64,
+        "tcpi_snd_cwnd" => count(info.snd_cwnd),
+        "tcpi_snd_ssthresh" => info.snd_ssthresh.map_or(SSTHRESH_UNSET, count),
+        "tcpi_unacked" => count(info.unacked),
+        "tcpi_sacked" => count(info.sacked),
+        "tcpi_lost" => count(info.lost),
+        "tcpi_retrans" => count(info.retrans),
+        "tcpi_snd_mss" => count(info.snd_mss),
+        "tcpi_backoff" | "tcpi_retransmits" => i64::from(info.backoff),
+        "tcpi_probes" => i64::from(info.probes),
+        "tcpi_rto" => micros(info.rto),
+        "tcpi_rtt" => info.rtt.map_or(0, micros),
+        "tcpi_min_rtt" => info.min_rtt.map_or(0xffff_ffff, micros),
+        "tcpi_reordering" => i64::from(info.reordering),
+        "tcpi_reord_seen" => i64::from(info.reord_seen),
+        "tcpi_dsack_dups" => i64::from(info.dsack_dups),
+        "tcpi_notsent_bytes" => count(info.unsent.1),
+        "tcpi_snd_wnd" => count(info.window.get()),
+        _ => return None,
+    })
+}
+
+const fn state(state: State) -> i64 {
+    match state {
+        State::Established => 1,
+        State::SynSent => 2,
+        State::SynReceived => 3,
+        State::FinWait1 => 4,
+        State::FinWait2 => 5,
+        State::TimeWait => 6,
+        State::Closed => 7,
+        State::CloseWait => 8,
+        State::LastAck => 9,
+        State::Listen => 10,
+        State::Closing => 11,
+    }
+}

@@ -1,0 +1,416 @@
+//! Calls of the application, and those that wait.
+
+use machine::Endpoint as _;
+use tcp::{Side, State};
+use units::Instant;
+
+use super::sockets::{Role, Socket, Wishes};
+use super::{Result, Runner, Stop};
+use crate::ast::{Call, Event, Expr, ExprKind, When};
+
+/// What a call returns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Returned {
+    /// A number.
+    Value(i64),
+    /// -1 and this error.
+    Error(&'static str),
+    /// Nothing yet.
+    Blocks,
+}
+
+use Returned::{Blocks, Error, Value};
+
+/// A call that has not returned.
+pub(super) struct Blocked<'a> {
+    call: &'a Call,
+    /// What of it is done: bytes written.
+    progress: u64,
+    /// When it is to return, earliest and latest.
+    from: Instant,
+    pub(super) until: Instant,
+}
+
+impl<'a> Runner<'a> {
+    pub(super) fn call(&mut self, event: &Event, call: &'a Call) -> Result<()> {
+        if let Some(blocked) = &self.blocked {
+            let busy = &blocked.call.name.value;
+            return self.unsupported(call.name.span, format!("`{busy}` has not returned yet"));
+        }
+        let mut progress = 0;
+        let returned = self.perform(call, &mut progress)?;
+        let end = match event.when.value {
+            When::Blocking { relative, to, .. } => {
+                Some(if relative { self.base + to } else { self.world.at(to) })
+            }
+            _ => None,
+        };
+        match (returned, end) {
+            (Blocks, Some(end)) => {
+                let slack = self.rules.tolerance;
+                let from = Instant::from_nanos(end.as_nanos().saturating_sub(slack.as_nanos()));
+                self.blocked = Some(Blocked { call, progress, from, until: end + slack });
+                Ok(())
+            }
+            (Blocks, None) => {
+                let error = self.at(call.name.span, "this call would wait");
+                let error = error.expected("an answer at once");
+                Err(Stop::Failed(
+                    error.hint("write a time such as `+0...0.1` for a call that waits".to_owned()),
+                ))
+            }
+            (returned, Some(end)) if end > self.world.now() + self.rules.tolerance => {
+                let error = self.at(event.when.span, "this call does not wait");
+                let Value(value) = returned else {
+                    return Err(Stop::Failed(error));
+                };
+                Err(Stop::Failed(error.found(format!("{value} at once"))))
+            }
+            (returned, _) => self.check_result(call, returned),
+        }
+    }
+
+    /// Has the call that waits something to return now?
+    pub(super) fn retry(&mut self) -> Result<()> {
+        let Some(mut blocked) = self.blocked.take() else { return Ok(()) };
+        let mut progress = blocked.progress;
+        match self.perform(blocked.call, &mut progress)? {
+            Blocks if self.world.now() <= blocked.until => {
+                blocked.progress = progress;
+                self.blocked = Some(blocked);
+                Ok(())
+            }
+            Blocks => Err(Stop::Failed(self.too_late(&blocked))),
+            returned if self.world.now() < blocked.from => {
+                self.check_result(blocked.call, returned)?;
+                let error = self.at(blocked.call.name.span, "this call returned too early");
+                let at = self.world.script_time(self.world.now());
+                Err(Stop::Failed(error.found(format!("{} s", super::wording::seconds(at)))))
+            }
+            returned => self.check_result(blocked.call, returned),
+        }
+    }
+
+    /// The script is over, or the call's time.
+    pub(super) fn still_blocked(&self) -> Result<()> {
+        match &self.blocked {
+            Some(blocked) => Err(Stop::Failed(self.too_late(blocked))),
+            None => Ok(()),
+        }
+    }
+
+    fn too_late(&self, blocked: &Blocked<'_>) -> crate::Diagnostic {
+        let until = super::wording::seconds(self.world.script_time(blocked.until));
+        self.at(blocked.call.name.span, "this call has not returned")
+            .expected(format!("an answer by {until} s"))
+    }
+
+    fn check_result(&self, call: &Call, returned: Returned) -> Result<()> {
+        let text = match returned {
+            Value(value) => value.to_string(),
+            Error(name) => format!("-1 {name}"),
+            Blocks => return Ok(()),
+        };
+        let fits = match (&call.result.kind, returned) {
+            (ExprKind::Any, _) => true,
+            (ExprKind::Int(n), Value(value)) => *n == value && call.errno.is_none(),
+            (ExprKind::Int(-1), Error(name)) => {
+                call.errno.as_ref().is_none_or(|errno| errno.value == name)
+            }
+            _ => false,
+        };
+        if fits {
+            return Ok(());
+        }
+        let span = call.errno.as_ref().map_or(call.result.span, |e| call.result.span.to(e.span));
+        let expected = self.text.get(span.start..span.end).unwrap_or_default();
+        let expected = expected.split_whitespace().collect::<Vec<_>>().join(" ");
+        let message = format!("`{}` returned something else", call.name.value);
+        Err(Stop::Failed(self.at(span, message).expected(expected).found(text)))
+    }
+
+    fn perform(&mut self, call: &Call, progress: &mut u64) -> Result<Returned> {
+        let fd = |n: usize| number(call, n);
+        match call.name.value.as_str() {
+            "socket" => Ok(self.socket(call)),
+            "bind" => Ok(Value(0)),
+            "listen" => self.listen(call),
+            "accept" | "accept4" => self.accept(call),
+            "connect" => self.connect(call),
+            "read" | "recv" | "recvfrom" | "readv" | "recvmsg" => self.read(call),
+            "write" | "send" | "sendto" | "writev" | "sendmsg" => self.write(call, progress),
+            "shutdown" => self.shutdown(call),
+            "close" => Ok(self.close(fd(0))),
+            "setsockopt" => self.set_option(call),
+            "getsockopt" => self.get_option(call),
+            "fcntl" => self.fcntl(call),
+            "ioctl" => self.ioctl(call),
+            "poll" => self.poll(call),
+            other => self.unsupported(call.name.span, format!("`{other}` is not supported")),
+        }
+    }
+
+    fn socket(&mut self, call: &Call) -> Returned {
+        let ExprKind::Int(number) = call.result.kind else { return Value(0) };
+        if number < 0 {
+            return Value(3);
+        }
+        let nonblocking = call.args.get(1).is_some_and(|kind| names(kind, "SOCK_NONBLOCK"));
+        let wishes = Wishes::default();
+        self.sockets.open(number, Socket { role: Role::Fresh, nonblocking, shut: false, wishes });
+        Value(number)
+    }
+
+    fn listen(&mut self, call: &Call) -> Result<Returned> {
+        let Some(socket) = self.sockets.get_mut(number(call, 0)) else { return Ok(Error("EBADF")) };
+        if socket.role == Role::Listener {
+            return Ok(Value(0));
+        }
+        socket.role = Role::Listener;
+        let config = socket.wishes.config(&self.world.host, self.world.ip, Side::Server);
+        match config {
+            Some(config) => self.world.begin(config),
+            None => return self.no_controller(call),
+        }
+        self.numbers.opened_here = false;
+        Ok(Value(0))
+    }
+
+    fn no_controller<T>(&self, call: &Call) -> Result<T> {
+        let profile = &self.world.host.profile;
+        let message =
+            format!("`{}`, the default of {}, is not modelled", profile.default_cc, profile.name);
+        self.unsupported(call.name.span, message)
+    }
+
+    fn accept(&mut self, call: &Call) -> Result<Returned> {
+        let Some(listener) = self.sockets.get(number(call, 0)) else { return Ok(Error("EBADF")) };
+        if listener.role != Role::Listener {
+            return Ok(Error("EINVAL"));
+        }
+        let ready = !self.sockets.connected()
+            && !matches!(self.world.state(), State::Listen | State::SynReceived | State::SynSent)
+            && (self.world.state() != State::Closed || self.world.aborted);
+        if !ready {
+            let nonblocking = listener.nonblocking;
+            return Ok(if nonblocking { Error("EAGAIN") } else { Blocks });
+        }
+        let wishes = listener.wishes.clone();
+        let ExprKind::Int(number) = call.result.kind else {
+            return self
+                .unsupported(call.result.span, "`accept` needs the number of its socket written");
+        };
+        let nonblocking = call.args.get(3).is_some_and(|flags| names(flags, "SOCK_NONBLOCK"));
+        if let Some(size) = wishes.send_buffer {
+            self.fix_send_buffer(size);
+        }
+        let socket = Socket { role: Role::Connection, nonblocking, shut: false, wishes };
+        self.sockets.open(number, socket);
+        Ok(Value(number))
+    }
+
+    fn connect(&mut self, call: &Call) -> Result<Returned> {
+        let fd = number(call, 0);
+        let Some(socket) = self.sockets.get_mut(fd) else { return Ok(Error("EBADF")) };
+        if socket.role == Role::Fresh {
+            let config = socket.wishes.config(&self.world.host, self.world.ip, Side::Client);
+            let Some(config) = config else { return self.no_controller(call) };
+            socket.role = Role::Connection;
+            let (nonblocking, size) = (socket.nonblocking, socket.wishes.send_buffer);
+            self.world.begin(config);
+            self.numbers.opened_here = true;
+            if let Some(size) = size {
+                self.fix_send_buffer(size);
+            }
+            let _: Option<()> = self.world.with(|_, end| end.open());
+            return Ok(if nonblocking { Error("EINPROGRESS") } else { Blocks });
+        }
+        let waits = self.blocked.is_none() && !socket.nonblocking;
+        Ok(match self.world.state() {
+            State::SynSent | State::SynReceived if waits => Blocks,
+            State::SynSent | State::SynReceived if socket.nonblocking => Error("EALREADY"),
+            State::SynSent | State::SynReceived => Blocks,
+            State::Closed => match self.world.error.take() {
+                Some(error) => Error(error),
+                None => Error("ECONNABORTED"),
+            },
+            _ if socket.nonblocking => Error("EISCONN"),
+            _ => Value(0),
+        })
+    }
+
+    fn read(&mut self, call: &Call) -> Result<Returned> {
+        let Some(socket) = self.sockets.get(number(call, 0)) else { return Ok(Error("EBADF")) };
+        let mut nonblocking = socket.nonblocking;
+        let connected = socket.role == Role::Connection;
+        let mut peeks = false;
+        if let Some(flags) = call.args.get(3).filter(|_| call.name.value.starts_with("recv")) {
+            for flag in words(flags) {
+                match flag {
+                    "MSG_DONTWAIT" => nonblocking = true,
+                    "MSG_PEEK" => peeks = true,
+                    "MSG_TRUNC" | "MSG_NOSIGNAL" | "..." => {}
+                    other => {
+                        return self.unsupported(flags.span, format!("`{other}` is not supported"));
+                    }
+                }
+            }
+        }
+        let most = self.amount(call)?;
+        if !connected {
+            return Ok(Error("ENOTCONN"));
+        }
+        let unread = self.world.connection.as_ref().map_or(0, |end| end.info().unread);
+        if unread > 0 {
+            let taken = if peeks {
+                unread.min(most)
+            } else {
+                self.world.with(|cx, end| end.read_up_to(cx, most)).unwrap_or(0)
+            };
+            return Ok(Value(i64::try_from(taken).unwrap_or(i64::MAX)));
+        }
+        if let Some(error) = self.world.error.take() {
+            return Ok(Error(error));
+        }
+        let ended = self.world.connection.as_ref().is_none_or(tcp::Endpoint::at_end);
+        Ok(match self.world.state() {
+            _ if ended => Value(0),
+            State::Closed | State::TimeWait => Value(0),
+            _ if nonblocking => Error("EAGAIN"),
+            _ => Blocks,
+        })
+    }
+
+    fn write(&mut self, call: &Call, progress: &mut u64) -> Result<Returned> {
+        let Some(socket) = self.sockets.get(number(call, 0)) else { return Ok(Error("EBADF")) };
+        let (mut nonblocking, shut) = (socket.nonblocking, socket.shut);
+        if let Some(flags) = call.args.get(3).filter(|_| call.name.value.starts_with("send")) {
+            for flag in words(flags) {
+                match flag {
+                    "MSG_DONTWAIT" => nonblocking = true,
+                    "MSG_NOSIGNAL" | "..." => {}
+                    other => {
+                        return self.unsupported(flags.span, format!("`{other}` is not supported"));
+                    }
+                }
+            }
+        }
+        let wanted = self.amount(call)?;
+        if let Some(error) = self.world.error.take() {
+            return Ok(Error(error));
+        }
+        let may = matches!(self.world.state(), State::Established | State::CloseWait);
+        if shut || !may {
+            let opening = matches!(self.world.state(), State::SynSent | State::SynReceived);
+            return Ok(match opening && !shut {
+                true if nonblocking => Error("EAGAIN"),
+                true => Blocks,
+                false => Error("EPIPE"),
+            });
+        }
+        let taken = self.world.with(|cx, end| end.write(cx, wanted - *progress)).unwrap_or(0);
+        *progress += taken;
+        let done = i64::try_from(*progress).unwrap_or(i64::MAX);
+        Ok(if *progress == wanted {
+            Value(done)
+        } else if nonblocking {
+            if done > 0 { Value(done) } else { Error("EAGAIN") }
+        } else {
+            Blocks
+        })
+    }
+
+    /// Bytes that a call reads or writes at most.
+    fn amount(&self, call: &Call) -> Result<u64> {
+        let place =
+            if call.name.value.ends_with("msg") || call.name.value.ends_with('v') { 1 } else { 2 };
+        let Some(expr) = call.args.get(place) else {
+            return self.unsupported(call.name.span, "this call lacks its length");
+        };
+        let bytes = match &expr.kind {
+            ExprKind::Int(n) => u64::try_from(*n).ok(),
+            // An iovec: the lengths of its parts.
+            ExprKind::List(parts) => parts.iter().map(length).sum::<Option<u64>>(),
+            ExprKind::Struct(fields) => fields
+                .iter()
+                .find(|(name, _)| name.as_deref() == Some("msg_iov"))
+                .and_then(|(_, list)| match &list.kind {
+                    ExprKind::List(parts) => parts.iter().map(length).sum::<Option<u64>>(),
+                    _ => None,
+                }),
+            _ => None,
+        };
+        match bytes {
+            Some(bytes) => Ok(bytes),
+            None => self.unsupported(expr.span, "this length is not understood"),
+        }
+    }
+
+    fn shutdown(&mut self, call: &Call) -> Result<Returned> {
+        let Some(how) = call.args.get(1) else {
+            return self.unsupported(call.name.span, "`shutdown` lacks its direction");
+        };
+        let Some(socket) = self.sockets.get_mut(number(call, 0)) else { return Ok(Error("EBADF")) };
+        let writes = names(how, "SHUT_WR") || names(how, "SHUT_RDWR");
+        if !writes {
+            return Ok(Value(0));
+        }
+        if socket.role != Role::Connection || self.world.state() == State::Closed {
+            return Ok(Error("ENOTCONN"));
+        }
+        socket.shut = true;
+        let _: Option<()> = self.world.with(|_, end| end.close());
+        Ok(Value(0))
+    }
+
+    fn close(&mut self, fd: i64) -> Returned {
+        let Some(socket) = self.sockets.close(fd) else { return Error("EBADF") };
+        if socket.role != Role::Connection {
+            return Value(0);
+        }
+        let unread = self.world.connection.as_ref().is_some_and(|end| end.info().unread > 0);
+        let _: Option<()> = self.world.with(|cx, end| {
+            // What was not read is lost, and the peer is told so (RFC 2525 section 2.17).
+            if unread || socket.wishes.no_linger {
+                end.reset(cx);
+                while end.poll_signal().is_some() {}
+            } else if !socket.shut {
+                end.close();
+            }
+        });
+        Value(0)
+    }
+}
+
+/// A number among the arguments; -1 where there is none.
+pub(super) fn number(call: &Call, place: usize) -> i64 {
+    match call.args.get(place).map(|expr| &expr.kind) {
+        Some(ExprKind::Int(number)) => *number,
+        _ => -1,
+    }
+}
+
+/// The length of a part of an iovec: `{..., 1000}`.
+fn length(part: &Expr) -> Option<u64> {
+    let ExprKind::Struct(fields) = &part.kind else { return None };
+    let named = fields.iter().find(|(name, _)| name.as_deref() == Some("iov_len"));
+    match &named.or(fields.last())?.1.kind {
+        ExprKind::Int(n) => u64::try_from(*n).ok(),
+        _ => None,
+    }
+}
+
+/// The names joined by `|`; a number that is not 0 is one that nobody knows.
+pub(super) fn words(expr: &Expr) -> Vec<&str> {
+    match &expr.kind {
+        ExprKind::Word(word) => vec![word],
+        ExprKind::Or(parts) => parts.iter().flat_map(words).collect(),
+        ExprKind::Int(0) => Vec::new(),
+        ExprKind::Any => vec!["..."],
+        _ => vec!["this value"],
+    }
+}
+
+pub(super) fn names(expr: &Expr, word: &str) -> bool {
+    words(expr).contains(&word)
+}

@@ -1,0 +1,261 @@
+//! setsockopt, getsockopt, fcntl, ioctl and poll.
+
+use cc::registry;
+use tcp::profile::Family;
+use tcp::{Endpoint, State};
+use units::{Bytes, Duration};
+
+use super::calls::{Returned, names, number, words};
+use super::sockets::Role;
+use super::{Result, Runner};
+use crate::ast::{Call, Expr, ExprKind};
+use Returned::{Blocks, Error, Value};
+
+/// Options that change nothing here: addresses, ports, marks of packets nobody looks at.
+const WITHOUT_EFFECT: [&str; 12] = [
+    "SO_REUSEADDR",
+    "SO_REUSEPORT",
+    "SO_PRIORITY",
+    "SO_MARK",
+    "SO_BINDTODEVICE",
+    "SO_NOSIGPIPE",
+    "IP_TOS",
+    "IPV6_TCLASS",
+    "IPV6_V6ONLY",
+    "IP_FREEBIND",
+    "IP_MTU_DISCOVER",
+    "TCP_LOG",
+];
+
+impl Runner<'_> {
+    pub(super) fn set_option(&mut self, call: &Call) -> Result<Returned> {
+        let (Some(name), Some(value)) = (call.args.get(2), call.args.get(3)) else {
+            return self.unsupported(call.name.span, "`setsockopt` lacks its value");
+        };
+        let fd = number(call, 0);
+        let profile = self.world.host.profile.clone();
+        let Some(socket) = self.sockets.get_mut(fd) else { return Ok(Error("EBADF")) };
+        let connected = socket.role == Role::Connection;
+        let fresh = socket.role == Role::Fresh;
+        let wishes = &mut socket.wishes;
+        let option = words(name).first().copied().unwrap_or_default();
+        let size = single(value).and_then(|n| u64::try_from(n).ok());
+        let seconds = size.map(|n| Duration::from_secs(n.min(1_000_000)));
+        match (option, size) {
+            (name, _) if WITHOUT_EFFECT.contains(&name) => {}
+            ("TCP_NODELAY", Some(on)) => {
+                wishes.nodelay = on != 0;
+                if connected {
+                    let _: Option<()> = self.world.with(|_, end| end.set_nodelay(on != 0));
+                }
+            }
+            ("TCP_CORK", Some(0)) => {}
+            ("SO_SNDBUF", Some(size)) => {
+                wishes.send_buffer = Some(size);
+                if connected {
+                    self.fix_send_buffer(size);
+                }
+            }
+            ("SO_RCVBUF", Some(size)) if fresh => wishes.receive_buffer = Some(size),
+            ("TCP_MAXSEG", Some(size)) if fresh => {
+                wishes.maxseg = Some(size.clamp(88, 32_767) as u32);
+            }
+            ("SO_KEEPALIVE", Some(on)) => wishes.keepalive = on != 0,
+            ("TCP_KEEPIDLE", Some(_)) => wishes.keep_idle = seconds,
+            ("TCP_KEEPINTVL", Some(_)) => wishes.keep_interval = seconds,
+            ("TCP_KEEPCNT", Some(count)) => wishes.keep_count = Some(count.min(127) as u32),
+            ("SO_LINGER", _) => {
+                let on = named(value, "onoff").unwrap_or(0) != 0;
+                wishes.no_linger = on && named(value, "linger").unwrap_or(0) == 0;
+                if on && !wishes.no_linger {
+                    return self.unsupported(value.span, "a close that waits is not supported");
+                }
+            }
+            ("TCP_CONGESTION", _) if fresh => {
+                let ExprKind::Text(name) = &value.kind else {
+                    return self.unsupported(value.span, "this name is not understood");
+                };
+                match registry::find(name) {
+                    Ok(algorithm) => wishes.algorithm = Some(algorithm),
+                    Err(_) => {
+                        return self.unsupported(value.span, format!("`{name}` is not modelled"));
+                    }
+                }
+            }
+            (other, _) => {
+                return self.unsupported(name.span, format!("`{other}` cannot be set so here"));
+            }
+        }
+        if option.starts_with("TCP_KEEP") || option == "SO_KEEPALIVE" {
+            let wanted = self.sockets.get(fd).and_then(|socket| socket.wishes.keepalive(&profile));
+            if connected {
+                let _: Option<()> = self.world.with(|cx, end| end.set_keepalive(cx, wanted));
+            }
+        }
+        Ok(Value(0))
+    }
+
+    /// Linux keeps twice what is asked for (sock_setsockopt).
+    pub(super) fn fix_send_buffer(&mut self, size: u64) {
+        let linux = self.world.host.profile.family == Family::Linux;
+        let size = if linux { size.saturating_mul(2) } else { size };
+        let _: Option<()> = self.world.with(|_, end| end.set_send_buffer(Bytes(size)));
+    }
+
+    pub(super) fn get_option(&mut self, call: &Call) -> Result<Returned> {
+        let (Some(name), Some(value)) = (call.args.get(2), call.args.get(3)) else {
+            return self.unsupported(call.name.span, "`getsockopt` lacks its value");
+        };
+        let Some(socket) = self.sockets.get(number(call, 0)) else { return Ok(Error("EBADF")) };
+        let mss = self.world.connection.as_ref().map_or(536, |end| end.info().snd_mss);
+        let found = match words(name).first().copied().unwrap_or_default() {
+            "SO_ERROR" => self.world.error.take().unwrap_or("0").to_owned(),
+            "TCP_NODELAY" => i64::from(socket.wishes.nodelay).to_string(),
+            "SO_KEEPALIVE" => i64::from(socket.wishes.keepalive).to_string(),
+            "TCP_MAXSEG" => mss.to_string(),
+            other => {
+                return self.unsupported(name.span, format!("`{other}` cannot be asked for here"));
+            }
+        };
+        self.compare_pointed(value, &found, call)
+    }
+
+    /// The value behind a pointer: `[ECONNREFUSED]`.
+    fn compare_pointed(&self, value: &Expr, found: &str, call: &Call) -> Result<Returned> {
+        let inner = match &value.kind {
+            ExprKind::List(values) => values.first(),
+            ExprKind::Any => return Ok(Value(0)),
+            _ => None,
+        };
+        let expected = match inner.map(|inner| &inner.kind) {
+            Some(ExprKind::Int(n)) => n.to_string(),
+            Some(ExprKind::Word(word)) => word.clone(),
+            Some(ExprKind::Any) => return Ok(Value(0)),
+            _ => return self.unsupported(value.span, "this value is not understood"),
+        };
+        if expected == found {
+            return Ok(Value(0));
+        }
+        let message = format!("`{}` gives another value", call.name.value);
+        Err(super::Stop::Failed(self.at(value.span, message).expected(expected).found(found)))
+    }
+
+    pub(super) fn fcntl(&mut self, call: &Call) -> Result<Returned> {
+        let Some(command) = call.args.get(1) else {
+            return self.unsupported(call.name.span, "`fcntl` lacks its command");
+        };
+        let Some(socket) = self.sockets.get_mut(number(call, 0)) else { return Ok(Error("EBADF")) };
+        if names(command, "F_SETFL") {
+            socket.nonblocking = call.args.get(2).is_some_and(|flags| names(flags, "O_NONBLOCK"));
+            return Ok(Value(0));
+        }
+        if names(command, "F_GETFL") {
+            // O_RDWR, and O_NONBLOCK of Linux.
+            return Ok(Value(if socket.nonblocking { 0o4002 } else { 2 }));
+        }
+        self.unsupported(command.span, "this command is not supported")
+    }
+
+    pub(super) fn ioctl(&mut self, call: &Call) -> Result<Returned> {
+        let (Some(request), Some(value)) = (call.args.get(1), call.args.get(2)) else {
+            return self.unsupported(call.name.span, "`ioctl` lacks its value");
+        };
+        let Some(info) = self.world.connection.as_ref().map(Endpoint::info) else {
+            return Ok(Error("EINVAL"));
+        };
+        let found = match words(request).first().copied().unwrap_or_default() {
+            "SIOCINQ" | "FIONREAD" => info.unread,
+            "SIOCOUTQ" | "TIOCOUTQ" | "FIONWRITE" => info.unsent.0,
+            "SIOCOUTQNSD" => info.unsent.1,
+            other => return self.unsupported(request.span, format!("`{other}` is not supported")),
+        };
+        self.compare_pointed(value, &found.to_string(), call)
+    }
+
+    pub(super) fn poll(&mut self, call: &Call) -> Result<Returned> {
+        let Some(ExprKind::List(entries)) = call.args.first().map(|list| &list.kind) else {
+            return self.unsupported(call.name.span, "`poll` lacks its list");
+        };
+        let mut ready = 0;
+        for entry in entries {
+            let ExprKind::Struct(fields) = &entry.kind else {
+                return self.unsupported(entry.span, "this entry is not understood");
+            };
+            let field = |name: &str| {
+                fields.iter().find(|(field, _)| field.as_deref() == Some(name)).map(|(_, v)| v)
+            };
+            let wanted = field("events").map(words).unwrap_or_default();
+            let found: Vec<&str> = self
+                .poll_events(fields.iter().find_map(|(name, value)| {
+                    (name.as_deref() == Some("fd")).then(|| single(value)).flatten()
+                }))
+                .into_iter()
+                .filter(|event| wanted.contains(event) || matches!(*event, "POLLERR" | "POLLHUP"))
+                .collect();
+            ready += i64::from(!found.is_empty());
+            if let Some(awaited) = field("revents").filter(|_| !found.is_empty()) {
+                let mut expected = words(awaited);
+                let mut got = found.clone();
+                expected.sort_unstable();
+                got.sort_unstable();
+                if expected != got && expected != ["..."] {
+                    let error = self.at(awaited.span, "`poll` finds something else");
+                    let error = error.expected(expected.join("|")).found(got.join("|"));
+                    return Err(super::Stop::Failed(error));
+                }
+            }
+        }
+        let waits = number(call, 2) != 0;
+        Ok(if ready == 0 && waits { Blocks } else { Value(ready) })
+    }
+
+    fn poll_events(&self, fd: Option<i64>) -> Vec<&'static str> {
+        let Some(socket) = fd.and_then(|fd| self.sockets.get(fd)) else { return Vec::new() };
+        let state = self.world.state();
+        let mut events = Vec::new();
+        if socket.role == Role::Listener {
+            let waiting = !self.sockets.connected() && state == State::Established;
+            return if waiting { vec!["POLLIN"] } else { events };
+        }
+        let info = self.world.connection.as_ref().map(Endpoint::info);
+        let ended = self.world.connection.as_ref().is_some_and(Endpoint::at_end);
+        let over = self.world.aborted || matches!(state, State::Closed | State::TimeWait);
+        if info.is_some_and(|info| info.unread > 0) || ended || over {
+            events.push("POLLIN");
+        }
+        if matches!(state, State::Established | State::CloseWait) || over {
+            events.push("POLLOUT");
+        }
+        if ended || over {
+            events.push("POLLRDHUP");
+        }
+        if over || (ended && socket.shut) {
+            events.push("POLLHUP");
+        }
+        if self.world.error.is_some() {
+            events.push("POLLERR");
+        }
+        events
+    }
+}
+
+/// A number, perhaps behind a pointer.
+fn single(value: &Expr) -> Option<i64> {
+    match &value.kind {
+        ExprKind::Int(n) => Some(*n),
+        ExprKind::List(values) if values.len() == 1 => single(&values[0]),
+        _ => None,
+    }
+}
+
+/// A field of a structure, perhaps behind a pointer.
+fn named(value: &Expr, name: &str) -> Option<i64> {
+    match &value.kind {
+        ExprKind::List(values) if values.len() == 1 => named(&values[0], name),
+        ExprKind::Struct(fields) => fields
+            .iter()
+            .find(|(field, _)| field.as_deref() == Some(name))
+            .and_then(|(_, v)| single(v)),
+        _ => None,
+    }
+}
