@@ -322,17 +322,16 @@ impl Endpoint {
         // A probe by the head is no timeout that counts.
         let probes = self.head_probes();
         self.snd.shift += u32::from(!probes);
-        let hopeless = if probes {
-            self.head_unanswered(cx.now)
-        } else {
-            self.snd.shift > self.cfg.profile.retries
-        };
+        let hopeless =
+            if probes { self.head_unanswered(cx.now) } else { self.snd.shift > self.retries() };
         if hopeless {
             self.abort(cx);
             return;
         }
         self.totals.timeouts += 1;
-        self.rtt.on_timeout(self.snd.shift);
+        if !self.syn_times_out_linearly() {
+            self.rtt.on_timeout(self.snd.shift);
+        }
         self.snd.timed = None;
         self.snd.again = probes.then_some(Cause::Timeout);
         self.snd.dup_acks = 0;

@@ -73,6 +73,8 @@ enum Slot {
     RackDsack,
     /// One sysctl for timeout and threshold.
     RackMaxRto,
+    /// 0 none, 3 and 4 tail loss probes; what 1 and 2 did is gone since 4.10.
+    EarlyRetrans,
 }
 
 /// An adjustable value of a profile.
@@ -291,6 +293,36 @@ const KNOBS: &[Knob] = &[
     linux("net.ipv4.tcp_window_scaling", SCALING, "offer window scaling (RFC 7323)"),
     linux("net.ipv4.tcp_ecn", Slot::Ecn, "ECN: 0 off, 1 ask for it, 2 if the peer asks"),
     linux("net.ipv4.tcp_sack", SACK, "offer SACK (RFC 2018)"),
+    linux(
+        "net.ipv4.tcp_early_retrans",
+        Slot::EarlyRetrans,
+        "3 or 4: probe the tail of a flight, less: do not",
+    ),
+    linux(
+        "net.ipv4.tcp_retries2",
+        Slot::Count { at: |p| Some(&mut p.retries), least: 1, most: 255 },
+        "timeouts in a row before a connection is given up",
+    ),
+    linux(
+        "net.ipv4.tcp_syn_retries",
+        Slot::Count { at: |p| Some(&mut p.syn.retries), least: 1, most: 127 },
+        "times a SYN is sent again",
+    ),
+    linux(
+        "net.ipv4.tcp_synack_retries",
+        Slot::Count { at: |p| Some(&mut p.syn.answer_retries), least: 1, most: 255 },
+        "times the answer to a SYN is sent again",
+    ),
+    linux(
+        "net.ipv4.tcp_syn_linear_timeouts",
+        Slot::Count { at: |p| Some(&mut p.syn.linear_timeouts), least: 0, most: 255 },
+        "timeouts of a SYN before they double",
+    ),
+    linux(
+        "net.ipv4.tcp_invalid_ratelimit",
+        span(|p| Some(&mut p.challenge.1), Duration::from_secs(1_000)),
+        "a challenge ACK at most as often",
+    ),
     linux("net.ipv4.tcp_slow_start_after_idle", AFTER_IDLE, "shrink the window after an idle time"),
     linux("net.ipv4.tcp_keepalive_time", KEEP_IDLE, "keepalive: silence before the first probe"),
     linux("net.ipv4.tcp_keepalive_intvl", KEEP_INTERVAL, "keepalive: from one probe to the next"),
@@ -309,9 +341,12 @@ impl Knob {
     /// What the knob is measured in.
     pub fn kind(&self) -> Kind {
         match self.slot {
-            Slot::Count { .. } | Slot::Rfc1323 | Slot::Ecn | Slot::Hz | Slot::RackDsack => {
-                Kind::Count
-            }
+            Slot::Count { .. }
+            | Slot::Rfc1323
+            | Slot::Ecn
+            | Slot::Hz
+            | Slot::EarlyRetrans
+            | Slot::RackDsack => Kind::Count,
             Slot::Switch { .. } => Kind::Switch,
             Slot::Size { .. } => Kind::Size,
             Slot::Time { .. } | Slot::RackMaxRto => Kind::Time,
@@ -379,6 +414,11 @@ impl Knob {
                 }
                 Ok(())
             }
+            (Slot::EarlyRetrans, Value::Count(n @ 0..=4)) => {
+                profile.loss_probes = n >= 3;
+                Ok(())
+            }
+            (Slot::EarlyRetrans, Value::Count(_)) => Err(out_of_range(0, 4)),
             (Slot::Ecn, Value::Count(_)) => Err(out_of_range(0, 2)),
             (Slot::Hz, Value::Count(hz)) if HZ_RANGE.contains(&hz) => {
                 profile.hz = hz as u32;
@@ -442,6 +482,7 @@ mod tests {
                     Kind::Count if knob.name.ends_with("rfc1323") => Value::Count(2),
                     Kind::Count if knob.name.contains("ecn") => Value::Count(1),
                     Kind::Count if knob.name.ends_with("dsack_ctl") => Value::Count(1),
+                    Kind::Count if knob.name.contains("early_retrans") => Value::Count(0),
                     Kind::Count => Value::Count(31),
                     Kind::Switch if knob.name.ends_with("quickack") => Value::Switch(true),
                     Kind::Switch => Value::Switch(false),

@@ -33,6 +33,7 @@ mod send_buffer;
 mod sent;
 mod socket_options;
 mod state;
+mod syn_timer;
 mod timers;
 
 #[cfg(test)]

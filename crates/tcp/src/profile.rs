@@ -72,6 +72,8 @@ pub struct Profile {
     pub burst: BurstRule,
     /// How losses are found and repaired where SACK is agreed.
     pub loss: LossRule,
+    /// Tail loss probes, where losses are judged by time (`net.ipv4.tcp_early_retrans`).
+    pub loss_probes: bool,
     /// Limited transmit (RFC 3042): the first two duplicates each release a new segment.
     pub limited_transmit: bool,
     /// Segments without timestamps are dropped where timestamps were agreed (RFC 7323 3.2).
@@ -82,6 +84,8 @@ pub struct Profile {
     pub min_mss: u32,
     /// Timeouts in a row after which a connection is given up.
     pub retries: u32,
+    /// How a SYN or its answer is sent again.
+    pub syn: SynRule,
     /// How a closed window is probed.
     pub probe: ProbeRule,
     /// Keepalive of a connection whose application wants it and says no more.
@@ -110,6 +114,18 @@ pub enum EcnRule {
     Passive,
     /// Ask for it.
     Active,
+}
+
+/// How a SYN or its answer is sent again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SynRule {
+    /// Timeouts of a SYN that follow one another without doubling, behind the first
+    /// (`net.ipv4.tcp_syn_linear_timeouts`; 0 in other systems).
+    pub linear_timeouts: u32,
+    /// Timeouts in a row after which a SYN is given up (`net.ipv4.tcp_syn_retries`).
+    pub retries: u32,
+    /// Timeouts in a row after which an answer to one is (`net.ipv4.tcp_synack_retries`).
+    pub answer_retries: u32,
 }
 
 /// What counts as idle, for a retransmission timeout.

@@ -7,7 +7,7 @@ mod ecn;
 mod handshake;
 mod intruders;
 mod loss;
-mod pair;
+pub(crate) mod pair;
 mod probes;
 mod sending;
 mod shrunk_window;

@@ -17,7 +17,7 @@ use crate::probes::Keepalive;
 
 use super::{
     AckRule, BurstRule, EcnRule, Family, HolesRule, IdleRule, LossRule, ProbeRule, Profile,
-    RackRule, ReceiveBufferRule, RtoRule, SendBufferRule, TimedRule,
+    RackRule, ReceiveBufferRule, RtoRule, SendBufferRule, SynRule, TimedRule,
 };
 
 /// releng/13.2.
@@ -59,6 +59,7 @@ pub(super) fn v13_2() -> Profile {
         // IP_MAXPACKET less link header room: 65535 - (14 + 3); 45 segments of 1448 fit.
         burst: BurstRule::FreeBsd { max: Bytes(65_518) },
         loss: LossRule::Holes(HolesRule { params: HolesParams::FREEBSD_13_0, newsack: false }),
+        loss_probes: true,
         limited_transmit: true,
         // net.inet.tcp.tolerate_missing_ts = 0
         strict_timestamps: true,
@@ -68,6 +69,7 @@ pub(super) fn v13_2() -> Profile {
         min_mss: 216,
         // TCP_MAXRXTSHIFT
         retries: 12,
+        syn: SynRule { linear_timeouts: 0, retries: 12, answer_retries: 12 },
         probe: ProbeRule::Byte { min: Duration::from_secs(5), max: Duration::from_secs(60) },
         // net.inet.tcp.keepidle, keepintvl, keepcnt (TCPTV_KEEP_IDLE, TCPTV_KEEPINTVL, TCPTV_KEEPCNT)
         keepalive: Keepalive {

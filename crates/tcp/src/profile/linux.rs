@@ -9,7 +9,7 @@ use crate::probes::Keepalive;
 
 use super::{
     AckRule, BurstRule, EcnRule, Family, IdleRule, LossRule, ProbeRule, Profile, ReceiveBufferRule,
-    RtoRule, SendBufferRule, TimedRule,
+    RtoRule, SendBufferRule, SynRule, TimedRule,
 };
 
 /// Linux 6.18, default sysctls, HZ = 250, as recorded in the project's Linux traces.
@@ -51,6 +51,7 @@ pub(super) fn v6_18() -> Profile {
         reassembly: None,
         burst: BurstRule::Linux { min_segments: 2, rtt_log: 9 },
         loss: LossRule::Timed(TimedRule::Linux),
+        loss_probes: true,
         limited_transmit: true,
         strict_timestamps: false,
         // tcp_invalid_ratelimit: one within half a second
@@ -59,6 +60,8 @@ pub(super) fn v6_18() -> Profile {
         min_mss: 60,
         // net.ipv4.tcp_retries2
         retries: 15,
+        // net.ipv4.tcp_syn_linear_timeouts, tcp_syn_retries, tcp_synack_retries
+        syn: SynRule { linear_timeouts: 4, retries: 6, answer_retries: 5 },
         probe: ProbeRule::Empty { max: Duration::from_secs(120) },
         // net.ipv4.tcp_keepalive_time, _intvl, _probes
         keepalive: Keepalive {

@@ -9,7 +9,7 @@ use crate::probes::Keepalive;
 
 use super::{
     AckRule, BurstRule, EcnRule, Family, IdleRule, LossRule, ProbeRule, Profile, ReceiveBufferRule,
-    RtoRule, SendBufferRule, TimedRule,
+    RtoRule, SendBufferRule, SynRule, TimedRule,
 };
 
 /// RFC 9293 with 5681, 6582, 6298, 6928, 7323, 2018, 3042, 3465 (L = 2), 3168 and 5961.
@@ -39,12 +39,14 @@ pub(super) fn textbook() -> Profile {
         reassembly: None,
         burst: BurstRule::Rfc,
         loss: LossRule::Timed(TimedRule::Rfc),
+        loss_probes: true,
         limited_transmit: true,
         strict_timestamps: true,
         // RFC 5961 section 7.
         challenge: (10, Duration::from_secs(5)),
         min_mss: 64,
         retries: 12,
+        syn: SynRule { linear_timeouts: 0, retries: 12, answer_retries: 12 },
         // RFC 9293 section 3.8.6.1 asks for a byte of new data; RFC 1122 bounds nothing.
         probe: ProbeRule::Byte { min: Duration::from_secs(1), max: Duration::from_secs(60) },
         // RFC 9293 section 3.8.4 asks for two hours at least, and names nothing else.

@@ -41,7 +41,8 @@ impl Endpoint {
     pub(crate) fn plan_probe_timer(&mut self, now: Instant) {
         let sums = self.snd.map.sums();
         let alone = sums.all.packets == 1;
-        let quiet = sums.all.packets > 0
+        let quiet = self.cfg.profile.loss_probes
+            && sums.all.packets > 0
             && sums.sacked.packets == 0
             && sums.lost.packets == 0
             && !self.cc.in_recovery()

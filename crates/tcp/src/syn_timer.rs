@@ -1,0 +1,58 @@
+//! How often a SYN and other segments go again (RFC 9293 section 3.8.3, RFC 6298 section 5;
+//! tcp_retransmit_timer and tcp_write_timeout of Linux 6.18).
+//!
+//! Linux repeats a SYN at one distance at first (`tcp_syn_linear_timeouts`), then at doubled ones.
+
+use crate::endpoint::{Endpoint, State};
+
+impl Endpoint {
+    /// Timeouts in a row that the connection survives in its state.
+    pub(crate) const fn retries(&self) -> u32 {
+        let profile = &self.cfg.profile;
+        match self.state {
+            // tcp_write_timeout grants the linear timeouts beside the others.
+            State::SynSent => profile.syn.retries + profile.syn.linear_timeouts,
+            State::SynReceived => profile.syn.answer_retries,
+            _ => profile.retries,
+        }
+    }
+
+    /// Does the timeout that was just counted leave the time to the next one as it is?
+    pub(crate) const fn syn_times_out_linearly(&self) -> bool {
+        matches!(self.state, State::SynSent)
+            && self.snd.shift <= self.cfg.profile.syn.linear_timeouts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use packet::Flags;
+    use units::{Duration, Instant};
+
+    use crate::Side;
+    use crate::tests::pair::{Pair, config};
+
+    /// When SYNs leave that nobody answers, in seconds.
+    fn syns(linear: u32, retries: u32) -> Vec<u64> {
+        let mut client = config("linux-6.18", Side::Client);
+        client.profile.syn.linear_timeouts = linear;
+        client.profile.syn.retries = retries;
+        let mut pair = Pair::new(client, config("linux-6.18", Side::Server));
+        pair.lose = |_, _| true;
+        let mut times = Vec::new();
+        for second in 0..300 {
+            pair.run(Duration::from_millis(1_000 * second + 500));
+            pair.now = Instant::ZERO + Duration::from_millis(1_000 * second + 500);
+            let sent = pair.log.iter().filter(|s| s.flags.has(Flags::SYN)).count();
+            times.resize(sent, second);
+        }
+        times
+    }
+
+    #[test]
+    fn a_syn_is_repeated_every_second_at_first() {
+        // reference/packetdrill.md rule 19: 1 s five times, then 2 s, 4 s.
+        assert_eq!(syns(4, 2), [0, 1, 2, 3, 4, 5, 7]);
+        assert_eq!(syns(0, 3), [0, 1, 3, 7]);
+    }
+}
