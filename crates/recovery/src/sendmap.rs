@@ -28,7 +28,7 @@ pub use piece::{Count, Piece, Sums};
 use crate::dsack::Block;
 use crate::ranges::Ranges;
 use order::{Resends, Time};
-use piece::{EXPIRED, LOST, PASSED, PROBE, RESENT, SACKED, WAS_PASSED};
+use piece::{EXPIRED, LOST, PASSED, PROBE, PUSHED, RESENT, SACKED, WAS_PASSED};
 
 /// Packets under way.
 #[derive(Debug, Clone)]
@@ -146,6 +146,14 @@ impl SendMap {
         self.sums.all.add(u64::from(len));
     }
 
+    /// What was just pushed carries PSH whenever it is sent.
+    #[inline]
+    pub fn mark_pushed(&mut self) {
+        if let Some(last) = self.pieces.back_mut() {
+            last.marks |= PUSHED;
+        }
+    }
+
     /// All before `una` is acknowledged: each piece wholly below is shown, as it stood, and dropped;
     /// one in part below is shortened.
     #[inline]
@@ -156,7 +164,7 @@ impl SendMap {
                 break;
             }
             see(piece);
-            if piece.marks == 0 && piece.again == 0 {
+            if piece.marks & !PUSHED == 0 && piece.again == 0 {
                 self.sums.all.take(bytes);
             } else {
                 self.sums.discount(piece.marks, bytes);
@@ -390,6 +398,7 @@ impl SendMap {
         let mut upper = *piece;
         self.sums.discount(piece.marks, piece.len());
         piece.len = (place - piece.start) as u32;
+        piece.marks &= !PUSHED;
         upper.start = place;
         upper.len -= piece.len;
         let lower = *piece;

@@ -9,7 +9,7 @@
 //!   them tells FIN and PSH;
 //! - numbers count from the beginning of both streams; a window is compared where it is written;
 //!   options are compared one by one, unless `<...>` is written; `TS val` where the script says how
-//!   long a tick is;
+//!   long a tick is, and what is echoed nowhere;
 //! - what is sent unexpectedly is noticed by the next packet that is awaited, and nothing is checked
 //!   after the last event.
 

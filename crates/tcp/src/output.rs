@@ -6,6 +6,7 @@
 
 mod bytes;
 mod packets;
+mod push;
 
 use cc::{Controller, Idle};
 use machine::Cx;
@@ -72,10 +73,12 @@ impl Endpoint {
             self.next_probe().or_else(|| self.next_lost(cx.now))
         {
             let more = kind != SentKind::Again(Cause::FastRetransmit) || !self.one_at_a_time();
-            Ok(Plan { at, len, fin, push: false, kind, more })
+            let push = self.pushes(at, len, &kind);
+            Ok(Plan { at, len, fin, push, kind, more })
         } else if let Some((at, len)) = self.next_hole() {
             let kind = SentKind::Again(Cause::FastRetransmit);
-            Ok(Plan { at, len, fin: false, push: false, kind, more: true })
+            let push = self.pushes(at, len, &kind);
+            Ok(Plan { at, len, fin: false, push, kind, more: true })
         } else if self.snd.buffer.used() == 0 && !self.fin_wanted() {
             Err(if self.snd.fin { Waiting::Done } else { Waiting::Application })
         } else {
@@ -139,7 +142,7 @@ impl Endpoint {
             at: self.snd.una,
             len,
             fin: len == 0 && self.fin_wanted(),
-            push: false,
+            push: self.pushes(self.snd.una, len, &SentKind::Again(cause)),
             kind: SentKind::Again(cause),
             more: true,
         }
@@ -297,6 +300,10 @@ impl Endpoint {
         }
         if end > self.snd.max {
             sent::push(&mut self.snd.map, plan.at.max(self.snd.max), end, plan.fin, mss, cx.now);
+            if plan.push && end >= self.data_end() {
+                // The PSH of a mere burst is in its clone only (__tcp_transmit_skb).
+                self.snd.map.mark_pushed();
+            }
         }
         // A segment sent out of turn does not move snd_nxt, unless it is all there is.
         let timed = matches!(self.snd.repair, Repair::Timed(_));

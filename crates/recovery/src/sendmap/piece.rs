@@ -31,6 +31,8 @@ pub(super) const WAS_PASSED: u8 = 1 << 4;
 pub(super) const PROBE: u8 = 1 << 5;
 /// Was passed, and its time is over (`RACK_WAS_LOST`); until it is sent again.
 pub(super) const EXPIRED: u8 = 1 << 6;
+/// Carries PSH whenever it is sent (`tcp_flags` of Linux's `tcp_skb_cb`).
+pub(super) const PUSHED: u8 = 1 << 7;
 
 impl Piece {
     /// First byte.
@@ -91,6 +93,11 @@ impl Piece {
     /// Was it last sent as a tail loss probe?
     pub const fn probe(&self) -> bool {
         self.marks & PROBE != 0
+    }
+
+    /// Does it carry PSH whenever it is sent?
+    pub const fn pushed(&self) -> bool {
+        self.marks & PUSHED != 0
     }
 
     /// Is it to be sent again?
