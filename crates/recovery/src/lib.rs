@@ -6,8 +6,8 @@
 //!
 //! Losses: [`dsack`] (reports of duplicates), [`holes`] (FreeBSD's list of what is missing),
 //! [`sendmap`] (what is under way, packet by packet), [`rack`], [`rack_freebsd`] and [`tlp`] (losses
-//! told by time), [`prr`] (how much may be sent meanwhile), [`undo`] and [`rack_undo`] (it was
-//! needless).
+//! told by time), [`reordering`] (how far apart packets arrive), [`prr`] (how much may be sent
+//! meanwhile), [`undo`] and [`rack_undo`] (it was needless).
 //!
 //! What it does not do: it keeps no timer. The endpoint counts timeouts in a row and says so.
 
@@ -18,6 +18,7 @@ pub mod rack;
 pub mod rack_freebsd;
 pub mod rack_undo;
 mod ranges;
+pub mod reordering;
 pub mod rtt;
 pub mod rtt_freebsd;
 pub mod rtt_linux;

@@ -48,6 +48,15 @@ impl Undo {
         }
     }
 
+    /// A packet that ends at `end`, was sent again and is not acknowledged yet was reported as a
+    /// duplicate (tcp_sacktag_one).
+    pub fn on_held_duplicate(&mut self, end: Offset) {
+        let counts = self.marker.is_some_and(|marker| end > marker);
+        if let Some(left) = self.retrans.filter(|&left| counts && left > 0) {
+            self.retrans = Some(left - 1);
+        }
+    }
+
     /// Was every retransmission reported as a duplicate (tcp_try_undo_dsack)?
     pub fn all_duplicates(&self) -> bool {
         self.marker.is_some() && self.retrans == Some(0)
@@ -136,6 +145,17 @@ mod tests {
         assert!(!undo.may(None));
         undo.on_duplicate(block(200, 300), 1, Offset(300));
         assert!(undo.may(None));
+    }
+
+    #[test]
+    fn a_duplicate_of_what_is_still_held_counts_at_once() {
+        let mut undo = Undo::begin(Offset(100), 0, None);
+        undo.on_held_duplicate(Offset(200));
+        undo.on_resent(1, 50);
+        undo.on_held_duplicate(Offset(100));
+        assert!(!undo.all_duplicates());
+        undo.on_held_duplicate(Offset(200));
+        assert!(undo.all_duplicates());
     }
 
     #[test]

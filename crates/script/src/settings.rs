@@ -83,7 +83,7 @@ pub enum Refusal {
 impl Host {
     /// A host of that system, with its own congestion control.
     pub fn new(profile: Profile) -> Self {
-        let algorithm = registry::find(profile.default_cc).ok();
+        let algorithm = profile.controller().ok();
         Self { profile, algorithm, tso: true }
     }
 
@@ -94,14 +94,7 @@ impl Host {
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), Refusal> {
         if matches!(name, "net.ipv4.tcp_congestion_control" | "net.inet.tcp.cc.algorithm") {
             self.check_family(name)?;
-            self.algorithm = Some(registry::find(value).map_err(|why| match why {
-                NoController::NotModelled => {
-                    Refusal::NotModelled(format!("`{value}` is not modelled"))
-                }
-                NoController::Unknown => {
-                    Refusal::Bad { expected: "the name of a congestion control".to_owned() }
-                }
-            })?);
+            self.algorithm = Some(self.controller(value)?);
             return Ok(());
         }
         if let Some(knob) = knobs::find(&self.profile, name) {
@@ -126,6 +119,20 @@ impl Host {
             }
             None => Err(Refusal::NotModelled("it is not modelled".to_owned())),
         }
+    }
+
+    /// The controller of that name, as this system has it.
+    pub(crate) fn controller(&self, name: &str) -> Result<Algorithm, Refusal> {
+        match registry::find(name) {
+            Ok(Algorithm::LinuxCubic) if self.profile.family != Family::Linux => {}
+            Ok(found) => return Ok(found),
+            Err(NoController::NotModelled) => {}
+            Err(NoController::Unknown) => {
+                return Err(Refusal::Bad { expected: "a congestion control".to_owned() });
+            }
+        }
+        let profile = self.profile.name;
+        Err(Refusal::NotModelled(format!("`{name}` of {profile} is not modelled")))
     }
 
     fn check_family(&self, name: &str) -> Result<(), Refusal> {

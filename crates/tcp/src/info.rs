@@ -98,9 +98,9 @@ impl Endpoint {
             unread: self.rcv.window.unread(),
             unsent: (written, written.saturating_sub(sent)),
             window: Bytes(self.snd.wnd),
-            reordering: 3,
-            reord_seen: 0,
-            dsack_dups: 0,
+            reordering: self.reordering().metric(),
+            reord_seen: self.reordering().seen(),
+            dsack_dups: self.reordering().dsack_dups(),
         }
     }
 

@@ -59,6 +59,7 @@ impl Endpoint {
     fn input_syn_sent<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, segment: &Segment) {
         let flags = segment.flags;
         if flags.has(Flags::ACK) && segment.ack != Offset(1).to_seq(self.cfg.isn) {
+            self.hasten_syn(cx.now);
             self.answer_with_reset(segment);
             return;
         }

@@ -163,11 +163,21 @@ impl Endpoint {
     }
 
     fn plan_probe(&self, probe: Probe) -> Plan {
-        let (at, len) = match probe {
-            Probe::Byte => (self.snd.una, 1),
-            Probe::Empty => (Offset(self.snd.una.0 - 1), 0),
-        };
-        Plan { at, len, fin: false, push: false, kind: SentKind::Probe, more: true }
+        let kind = SentKind::Probe;
+        let plan = |at, len| Plan { at, len, fin: false, push: false, kind, more: true };
+        match probe {
+            Probe::Byte => plan(self.snd.una, 1),
+            Probe::Empty => plan(Offset(self.snd.una.0 - 1), 0),
+            Probe::Part => {
+                let room = (self.snd.una + self.snd.wnd).since(self.snd.nxt).get();
+                let unsent = self.data_end().since(self.snd.nxt).get();
+                let part = plan(self.snd.nxt, room.min(unsent).min(self.mss()));
+                let again = part.at < self.snd.max;
+                let kind =
+                    if again { SentKind::Again(self.snd.resend_cause) } else { SentKind::New };
+                Plan { push: true, kind, ..part }
+            }
+        }
     }
 
     fn reset_segment(&self, seq: SeqNum, ack: Option<SeqNum>) -> Segment {
@@ -300,7 +310,7 @@ impl Endpoint {
         }
         if end > self.snd.max {
             sent::push(&mut self.snd.map, plan.at.max(self.snd.max), end, plan.fin, mss, cx.now);
-            if plan.push && end >= self.data_end() {
+            if plan.push && (end >= self.data_end() || plan.len < mss) {
                 // The PSH of a mere burst is in its clone only (__tcp_transmit_skb).
                 self.snd.map.mark_pushed();
             }

@@ -26,6 +26,8 @@ pub(crate) enum Probe {
     Byte,
     /// An empty segment with the number before the oldest unacknowledged one.
     Empty,
+    /// What the window still takes of a segment that is longer.
+    Part,
 }
 
 impl Endpoint {
@@ -85,9 +87,17 @@ impl Endpoint {
         }
         self.snd.probe = Some(match self.cfg.profile.probe {
             ProbeRule::Byte { .. } => Probe::Byte,
+            // tcp_write_wakeup: the window is open, but too small for the segment.
+            ProbeRule::Empty { .. } if self.snd.una + self.snd.wnd > self.snd.nxt => Probe::Part,
             ProbeRule::Empty { .. } => Probe::Empty,
         });
         self.snd.resend_cause = Cause::WindowProbe;
+        if self.snd.probe == Some(Probe::Part) {
+            // What is sent then has a timer of its own (tcp_send_probe0).
+            self.snd.persisting = false;
+            self.call_output();
+            return;
+        }
         self.snd.probes += 1;
         self.set_window_timer(cx);
         self.call_output();

@@ -1,6 +1,5 @@
 //! setsockopt, getsockopt, fcntl, ioctl and poll.
 
-use cc::registry;
 use tcp::profile::Family;
 use tcp::{Endpoint, State};
 use units::{Bytes, Duration};
@@ -75,7 +74,7 @@ impl Runner<'_> {
                 let ExprKind::Text(name) = &value.kind else {
                     return self.unsupported(value.span, "this name is not understood");
                 };
-                match registry::find(name) {
+                match self.world.host.controller(name) {
                     Ok(algorithm) => wishes.algorithm = Some(algorithm),
                     Err(_) => {
                         return self.unsupported(value.span, format!("`{name}` is not modelled"));

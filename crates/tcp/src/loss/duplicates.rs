@@ -34,6 +34,9 @@ impl Endpoint {
             self.snd.dup_acks = 0;
             return;
         }
+        if self.holds_recovery(ack) {
+            return;
+        }
         if ack >= self.cc.recovery_point() {
             self.snd.dup_acks = 0;
             let pipe = self.snd.max - ack;
@@ -46,6 +49,19 @@ impl Endpoint {
         let deflated = self.cwnd().saturating_sub(bytes) + self.maxseg();
         self.cc.set_window(Bytes(deflated));
         self.emit_window(cx, Cause::Recovering);
+    }
+
+    /// All that was under way when the recovery began has arrived, and nothing beyond: Linux waits for
+    /// more, so that duplicates of what it sent needlessly begin no other recovery (RFC 6582 section
+    /// 6; tcp_is_non_sack_preventing_reopen).
+    fn holds_recovery(&mut self, ack: Offset) -> bool {
+        let holds = self.cfg.profile.family == Family::Linux && ack == self.cc.recovery_point();
+        if holds {
+            let control = self.cc.control();
+            let window = control.ssthresh.unwrap_or(control.window).min(control.window);
+            self.cc.set_window(window);
+        }
+        holds
     }
 
     pub(crate) fn on_dup_ack<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
@@ -117,5 +133,37 @@ impl Endpoint {
         self.cc.set_window(Bytes(ssthresh + u64::from(DUP_THRESHOLD) * self.maxseg()));
         self.note(cx, change, Cause::FastRetransmit);
         self.call_output();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cc::Controller;
+    use units::Duration;
+
+    use crate::Side;
+    use crate::tests::pair::{Pair, config};
+
+    #[test]
+    fn linux_stays_in_recovery_until_more_is_acknowledged_than_was_under_way() {
+        let recovers = |system: &str| {
+            let mut client = config(system, Side::Client);
+            client.profile.sack = false;
+            client.tso = false;
+            let mut pair = Pair::new(client, config(system, Side::Server));
+            pair.to_write = 8 * 1_448;
+            // The first data segment is lost once.
+            pair.lose = |number, segment| segment.payload > 0 && number == 3;
+            pair.run(Duration::from_millis(450));
+            assert_eq!(pair.client.acknowledged().get(), 8 * 1_448);
+            let before = pair.client.cc.in_recovery();
+            pair.to_write = 1_448;
+            pair.with(Side::Client, |cx, end| end.write(cx, 1_448));
+            pair.serve();
+            pair.run(Duration::from_millis(1_500));
+            (before, pair.client.cc.in_recovery(), pair.client.totals().fast_recoveries)
+        };
+        assert_eq!(recovers("linux-6.18"), (true, false, 1));
+        assert_eq!(recovers("freebsd-13.2"), (false, false, 1));
     }
 }

@@ -4,20 +4,25 @@
 //! An acknowledgment goes through the same steps everywhere: what was delivered (`account`), whether
 //! the recovery ends or was needless, what is lost now, how much may be sent (`budget`). `judge`
 //! tells what each system concludes from what was delivered; `timers` has the reordering timer, the
-//! probe and the timeout.
+//! probe and the timeout. Linux alone: `frto` (was a timeout needless?), `reneging` (a receiver
+//! drops what it reported), `reports` (duplicates and late packets, counted).
 
 mod budget;
+mod frto;
 mod judge;
+mod reneging;
+mod reports;
 mod send;
 mod timers;
 
-use cc::{Acked, Controller, Recovered, Signal as Sign};
+use cc::{Acked, Change, Controller, Recovered, Signal as Sign};
 use machine::Cx;
 use packet::Segment;
 use record::{Cause, Event, Purpose, Recorder};
-use recovery::dsack;
+use recovery::dsack::{self, Block};
 use recovery::rack::{Found, Standing};
-use recovery::sendmap::SendMap;
+use recovery::reordering::Reordering;
+use recovery::sendmap::{Piece, SendMap};
 use recovery::tlp::{ProbeAck, PtoRule, Tlp, Verdict};
 use recovery::undo::{Undo, older};
 use units::{Bytes, Duration, Instant, Offset};
@@ -27,6 +32,7 @@ use crate::endpoint::Endpoint;
 use crate::profile::TimedRule;
 use crate::sent::Delivered;
 use budget::Budget;
+use frto::Frto;
 use judge::{Judge, Moment};
 
 /// What a stack that judges by time knows of losses.
@@ -44,6 +50,10 @@ pub(crate) struct TimedLoss {
     probe_due: bool,
     /// When a probe for more than one packet was planned, unless an acknowledgment came since.
     planned: Option<Instant>,
+    /// Whether the last timeout was needless is being found out.
+    frto: Frto,
+    /// How far apart packets arrive.
+    reordering: Reordering,
 }
 
 /// What an acknowledgment delivered.
@@ -61,6 +71,9 @@ struct Account {
     newly_reported: u64,
     /// The recovery was needless: the threshold it began with.
     undone: Option<u64>,
+    /// What was delivered of packets sent once: lowest start and lowest end.
+    first_reported: Option<Block>,
+    first_acked: Option<Block>,
 }
 
 impl TimedLoss {
@@ -80,6 +93,8 @@ impl TimedLoss {
             timeout_until: None,
             probe_due: false,
             planned: None,
+            frto: Frto::OFF,
+            reordering: Reordering::new(),
         }
     }
 }
@@ -139,7 +154,9 @@ impl Endpoint {
         if let Some(ssthresh) = account.undone {
             self.leave_needless(cx, ssthresh);
         }
+        self.judge_timeout(cx, heard, &account);
         self.settle_recovery(cx, heard, echo);
+        self.heed_reneging(cx.now, advances);
         let found = self.detect_losses(cx.now);
         // rack_log_ack: the acknowledgment that begins a recovery is worth one segment.
         let began = self.act_on_losses(cx, &found) && timed_of!(self).judge.acknowledges_first();
@@ -148,6 +165,9 @@ impl Endpoint {
         }
         if advances {
             self.grow_and_advance(cx, heard, &account);
+        } else if account.newly_reported > 0 && self.grows_on_reports() {
+            let change = self.grow(cx.now, heard, &account);
+            self.note(cx, change, Cause::SlowStart);
         }
         self.plan_probe_timer(cx.now);
         self.call_output();
@@ -165,15 +185,18 @@ impl Endpoint {
         let echo_older =
             |sent_at: Instant| echo.is_some_and(|e| older(e, clock.timestamp(sent_at)));
         let mut account = Account::default();
-        let una = self.snd.una;
+        let duplicates = self.count_duplicates(heard);
+        let (mss, una) = (self.mss(), self.snd.una);
         let map = &mut self.snd.map;
         let before = *map.sums();
+        let highest = map.highest_sacked().unwrap_or(una);
         let loss = timed_of!(self);
         loss.planned = None;
         let judge = &mut loss.judge;
         let acknowledge = |map: &mut SendMap, judge: &mut Judge, account: &mut Account| {
             map.acknowledge(heard.th_ack, |piece| {
                 account.acked.add(piece);
+                lower(&mut account.first_acked, piece);
                 let older = echo_older(piece.sent_at());
                 account.undone = judge.on_acked(piece, older, &moment).or(account.undone);
             });
@@ -189,6 +212,7 @@ impl Endpoint {
         let mut newest = None;
         let reported = map.apply_sack(heard.blocks(), |piece| {
             account.reported.add(piece);
+            lower(&mut account.first_reported, piece);
             if judge.on_reported(piece, echo_older(piece.sent_at()), &moment) {
                 newest = newest.max(Some((piece.sent_at(), piece.end())));
             }
@@ -207,7 +231,14 @@ impl Endpoint {
             (sums.all.bytes - sums.sacked.bytes, sums.all.packets - sums.sacked.packets)
         };
         account.bytes = left(&before).0.saturating_sub(left(&after).0);
-        account.packets = left(&before).1.saturating_sub(left(&after).1);
+        account.packets = left(&before).1.saturating_sub(left(&after).1) + duplicates;
+        // Against what was reported before: tcp_sacktag_one and tcp_clean_rtx_queue.
+        let behind = map.highest_sacked().unwrap_or(heard.th_ack.max(una));
+        for first in [account.first_reported, account.first_acked].into_iter().flatten() {
+            if first.0 < highest {
+                loss.reordering.on_late(first.0, behind, mss);
+            }
+        }
         account
     }
 
@@ -236,9 +267,11 @@ impl Endpoint {
             let packets = block.1.since(block.0).get().div_ceil(mss).max(1);
             loss.undo.on_duplicate(block, packets, una);
             // The duplicate of a probe shows nothing; to FreeBSD nor does one within a block
-            // (rack_log_ack).
+            // (rack_log_ack), to Linux none before packets were seen to change places
+            // (tcp_dsack_seen).
+            let heeds = !loss.judge.takes_back() || loss.reordering.seen() > 0;
             let ignored = loss.judge.acknowledges_first() && block.1 > heard.th_ack;
-            if verdict != Verdict::NoLoss && !ignored {
+            if verdict != Verdict::NoLoss && !ignored && heeds {
                 restored = loss.judge.on_duplicate(block, una, max, in_recovery, any_passed);
             }
         }
@@ -425,9 +458,15 @@ impl Endpoint {
         heard: &Heard,
         account: &Account,
     ) {
-        let change = self.cc.on_acked(&Acked {
-            now: cx.now,
-            ticks: self.clock.tick(cx.now),
+        let change = self.grow(cx.now, heard, account);
+        self.advance(cx, heard, change);
+    }
+
+    /// The controller counts what was delivered.
+    fn grow(&mut self, now: Instant, heard: &Heard, account: &Account) -> Change {
+        self.cc.on_acked(&Acked {
+            now,
+            ticks: self.clock.tick(now),
             rtt: self.snd.rtt_sample.take(),
             srtt: self.smoothed(),
             snd_nxt: self.snd.nxt,
@@ -436,12 +475,11 @@ impl Endpoint {
             packets: account.packets.min(u64::from(u32::MAX)) as u32,
             nsegs: heard.nsegs,
             ends_recovery: false,
-            resending: timed_of!(self).timeout_until.is_some(),
+            resending: self.repairs_timeout(),
             snd_wnd: self.snd.wnd,
             window_limited: self.snd.window_limited,
             max_packets_out: self.snd.max_packets_out as u32,
-        });
-        self.advance(cx, heard, change);
+        })
     }
 
     /// A round trip from what was acknowledged, else from what was reported.
@@ -469,6 +507,14 @@ impl Endpoint {
             self.take_rtt(cx, segment, th_ack, delivered);
             timed_of!(self).tlp.on_rtt_sample();
         }
+    }
+}
+
+/// A packet that was sent once was delivered.
+fn lower(first: &mut Option<Block>, piece: &Piece) {
+    if piece.transmissions() == 1 && !piece.sacked() {
+        let (start, end) = first.unwrap_or((piece.start(), piece.end()));
+        *first = Some((start.min(piece.start()), end.min(piece.end())));
     }
 }
 

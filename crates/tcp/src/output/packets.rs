@@ -53,7 +53,9 @@ impl Endpoint {
         } else if quota == 0 {
             Err(Waiting::CongestionWindow)
         } else {
-            let segments = self.burst_segments(min_segments, rtt_log).min(quota);
+            // tcp_cwnd_test: a burst takes half of the window at most.
+            let half = (cwnd / 2).max(1);
+            let segments = self.burst_segments(min_segments, rtt_log).min(quota).min(half);
             let room = window_end.since(self.snd.nxt).get();
             self.whole_segments(unsent, segments * mss, room, resending)
         };
@@ -100,7 +102,10 @@ impl Endpoint {
     /// tcp_nagle_check with Minshall's rule: a partial segment waits only while another partial
     /// one is under way (tcp_minshall_check).
     fn partial_may_go(&self) -> bool {
-        self.cfg.nodelay || self.snd.fin || self.snd.small_end <= self.snd.una
+        self.cfg.nodelay
+            || self.snd.fin
+            || self.snd.small_end <= self.snd.una
+            || self.sends_new_data_only()
     }
 
     /// tcp_tso_autosize, with the rate that tcp_update_pacing_rate keeps.

@@ -141,3 +141,27 @@ fn no_probe_goes_while_data_is_under_way() {
     assert!(pair.log.len() > before + 3);
     assert!(pair.log[before..].iter().all(|s| s.payload == 100), "{:?}", &pair.log[before..]);
 }
+
+#[test]
+fn linux_sends_what_a_window_smaller_than_the_segment_takes() {
+    // golden/packetdrill/persist-small-window-split; tcp_write_wakeup.
+    let mut client = config("linux-6.18", Side::Client);
+    client.profile.timestamps = false;
+    let mut pair = Pair::new(client, config("linux-6.18", Side::Server));
+    pair.run(Duration::from_millis(200));
+    let small = pair.forge(Flags::ACK, 1, 1);
+    // Scaled by 10 bits.
+    pair.hear(&packet::Segment { window: 0, ..small });
+    pair.hear(&packet::Segment { window: 1, ..small });
+    pair.lose = |_, segment| segment.dir == Dir::Reverse;
+    let before = pair.log.len();
+    pair.with(Side::Client, |cx, end| end.write(cx, 1_460));
+    pair.serve();
+    assert_eq!(pair.log.len(), before, "the segment does not fit");
+    pair.run(Duration::from_millis(700));
+    let part = pair.log[before..].iter().find(|s| s.dir == Dir::Forward).unwrap();
+    assert_eq!(
+        (part.payload, part.flags, part.seq),
+        (1_024, Flags::ACK | Flags::PSH, SeqNum(1_001))
+    );
+}

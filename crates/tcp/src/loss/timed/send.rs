@@ -17,7 +17,7 @@ impl Endpoint {
             return Some(overdue);
         }
         let Repair::Timed(loss) = &mut self.snd.repair else { return None };
-        if self.snd.map.sums().lost.packets == 0 {
+        if self.snd.map.sums().lost.packets == 0 || loss.frto.sends_new_data() {
             return None;
         }
         let piece = *self.snd.map.next_lost()?;

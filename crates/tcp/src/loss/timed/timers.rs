@@ -1,6 +1,6 @@
 //! The reordering timer, the tail loss probe, and the timeout.
 
-use cc::{Controller, Signal as Sign};
+use cc::Controller;
 use machine::Cx;
 use record::{Cause, Purpose, Recorder};
 use recovery::tlp::PtoInput;
@@ -84,9 +84,13 @@ impl Endpoint {
         let (una, max) = (self.snd.una, self.snd.max);
         self.timers.stop(Purpose::Reorder);
         self.timers.stop(Purpose::LossProbe);
+        self.begin_frto();
         let loss = timed_of!(self);
         if self.snd.map.reneged() {
             self.snd.map.forget_sacks();
+            if loss.judge.takes_back() {
+                self.snd.map.lose_all();
+            }
         }
         loss.judge.on_timeout(&mut self.snd.map, &standing);
         loss.budget = super::Budget::None;
@@ -115,12 +119,6 @@ impl Endpoint {
         if self.snd.shift != 1 || !echo.is_some_and(|echo| older(echo, sent)) {
             return;
         }
-        let loss = timed_of!(self);
-        loss.timeout_until = None;
-        loss.undo.forget();
-        self.snd.map.unmark_lost();
-        let change = self.cc.on_congested(&self.congested(cx.now, Sign::SpuriousTimeout));
-        self.totals.spurious += 1;
-        self.note(cx, change, Cause::Undone);
+        self.undo_timeout(cx);
     }
 }
