@@ -27,6 +27,7 @@ Examples:
   ackclock scenario check my.toml                       look for mistakes without running
   ackclock reproduce --list                             published figures that can be checked
   ackclock theory mathis --rtt 20ms --loss 0.1%         what a loss rate allows
+  ackclock packetdrill golden/packetdrill               run packet scripts, print a table
 
 Exit status: 0 all is well; 1 a figure lies outside its band; 2 a mistake in arguments or files.";
 
@@ -51,6 +52,8 @@ pub(crate) enum Command {
     Theory(TheoryCommand),
     /// Turn an ini file of INET's QUIC experiment (OMNeT++) into a scenario
     ImportIni(ImportIniArgs),
+    /// Run packet scripts in packetdrill's language, in virtual time
+    Packetdrill(PacketdrillArgs),
 }
 
 const RUN_EXAMPLES: &str = "\
@@ -371,4 +374,33 @@ pub(crate) struct ImportIniArgs {
     /// Write the scenario to a file [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+}
+
+const PACKETDRILL_EXAMPLES: &str = "\
+Examples:
+  ackclock packetdrill handshake.pkt
+  ackclock packetdrill handshake.pkt --profile freebsd-13.2
+  ackclock packetdrill golden/packetdrill golden/scripts
+  ackclock packetdrill golden/packetdrill --json | jq '.totals'
+
+A directory stands for all .pkt files in it and below. A script may name its profile in a comment at
+its top: // profile: freebsd-13.2. See docs/packet-scripts.md for what is supported.
+Exit status: 0 no script failed; 1 a script failed; 2 a mistake in arguments or scripts.";
+
+/// Arguments of `packetdrill`.
+#[derive(Debug, Args)]
+#[command(after_help = PACKETDRILL_EXAMPLES)]
+pub(crate) struct PacketdrillArgs {
+    /// Scripts, or directories of scripts
+    #[arg(value_name = "FILE", required = true)]
+    pub(crate) files: Vec<PathBuf>,
+    /// System the scripts are run against [default: what the script names, else linux-6.18]
+    #[arg(long, value_name = "PROFILE")]
+    pub(crate) profile: Option<String>,
+    /// Let PSH differ
+    #[arg(long)]
+    pub(crate) relaxed_psh: bool,
+    /// Print the verdicts as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }

@@ -1,6 +1,7 @@
 //! One file for each command.
 
 mod import_ini;
+mod packetdrill;
 mod read;
 mod reproduce;
 mod run;
@@ -29,6 +30,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Read(args) => read::run(&args),
         Command::ImportIni(args) => import_ini::run(&args),
         Command::Theory(command) => theory::run(command),
+        Command::Packetdrill(args) => packetdrill::run(&args),
     }
 }
 

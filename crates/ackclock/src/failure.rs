@@ -65,7 +65,7 @@ pub(crate) fn tell(text: &str) {
 
 /// Colours only for a terminal whose user has not refused them (no-color.org).
 #[expect(clippy::disallowed_methods, reason = "the look of messages, not of results")]
-fn look() -> Look {
+pub(crate) fn look() -> Look {
     let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     if io::stderr().is_terminal() && !refused { Look::Coloured } else { Look::Plain }
 }

@@ -7,7 +7,7 @@
 //! ours), [`curves`] and [`pictures`] (charts), [`log_view`]
 //! (logs of a stack for reading), [`theory_report`] (closed forms beside runs), [`worlds`]
 //! (scenarios by chance, and whether they obey), [`import_ini`]
-//! (ini files of OMNeT++).
+//! (ini files of OMNeT++), [`packet_scripts`] (what a host sends, packet by packet).
 
 pub mod capture;
 pub mod cases;
@@ -16,10 +16,12 @@ pub mod digests;
 pub mod import_ini;
 pub mod kernel_log;
 pub mod log_view;
+pub mod packet_scripts;
 pub mod pictures;
 pub mod qlog;
 pub mod run_report;
 pub mod scenario;
+mod snippet;
 pub mod sweep;
 pub mod theory_report;
 pub mod units_text;

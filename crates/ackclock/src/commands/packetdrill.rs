@@ -1,0 +1,108 @@
+//! `ackclock packetdrill`: packet scripts in virtual time.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use lab::packet_scripts::{
+    Ending, Judged, Settings, Totals, check_profile, details, json, judge, table,
+};
+use lab::scenario::{decode, nearest};
+
+use crate::cli::PacketdrillArgs;
+use crate::failure::{Failure, look};
+use crate::output::print;
+
+/// Directories within directories: deeper is a loop of links.
+const DEPTH: usize = 32;
+
+pub(super) fn run(args: &PacketdrillArgs) -> Result<ExitCode, Failure> {
+    if let Some(name) = &args.profile {
+        check_profile(name).map_err(|names| {
+            let failure = Failure::new(format!("there is no profile {name:?}"));
+            failure.hint(match nearest(name, names.iter().copied()) {
+                Some(near) => format!("did you mean {near:?}?"),
+                None => format!("profiles are {}", names.join(", ")),
+            })
+        })?;
+    }
+    let mut files = Vec::new();
+    let mut several = args.files.len() > 1;
+    for path in &args.files {
+        several |= path.is_dir();
+        collect(path, true, DEPTH, &mut files)?;
+    }
+    let judged = files.iter().map(|path| one(path, args)).collect::<Result<Vec<_>, _>>()?;
+    show(&judged, args, several)?;
+    let totals = Totals::of(&judged);
+    Ok(match totals {
+        Totals { unreadable: 1.., .. } => ExitCode::from(2),
+        Totals { failed: 1.., .. } => ExitCode::from(1),
+        _ => ExitCode::SUCCESS,
+    })
+}
+
+fn show(judged: &[Judged], args: &PacketdrillArgs, several: bool) -> Result<(), Failure> {
+    if args.json {
+        return print(&json(judged));
+    }
+    if several {
+        print(&table(judged))?;
+    } else if let [only] = judged
+        && only.ending == Ending::Passed
+    {
+        let time = only.time.as_secs_f64();
+        print(&format!("{}: passed, {} events in {time:.3} s\n", only.file, only.events))?;
+    }
+    // Where standard error is closed there is nobody to tell.
+    let _ = std::io::stderr().lock().write_all(details(judged, look()).as_bytes());
+    Ok(())
+}
+
+/// The scripts that `path` stands for, in the order of their names.
+fn collect(
+    path: &Path,
+    named: bool,
+    depth: usize,
+    files: &mut Vec<PathBuf>,
+) -> Result<(), Failure> {
+    let failure = |error: &std::io::Error| Failure::file("read", path, error);
+    if !path.is_dir() {
+        if named || path.extension().is_some_and(|extension| extension == "pkt") {
+            files.push(path.to_owned());
+        }
+        return Ok(());
+    }
+    let Some(depth) = depth.checked_sub(1) else {
+        return Err(Failure::new(format!(
+            "{}: too many directories within directories",
+            path.display()
+        )));
+    };
+    let before = files.len();
+    let mut entries = Vec::new();
+    for entry in fs::read_dir(path).map_err(|error| failure(&error))? {
+        entries.push(entry.map_err(|error| failure(&error))?.path());
+    }
+    entries.sort();
+    for entry in entries {
+        collect(&entry, false, depth, files)?;
+    }
+    if named && files.len() == before {
+        return Err(Failure::new(format!("{}: no .pkt file in it or below", path.display())));
+    }
+    Ok(())
+}
+
+fn one(path: &Path, args: &PacketdrillArgs) -> Result<Judged, Failure> {
+    let bytes = fs::read(path).map_err(|error| Failure::file("read", path, &error))?;
+    let name = path.display().to_string();
+    let text = decode(&bytes, &name).map_err(Failure::Scenario)?;
+    // Commands of a script name files from where the script lies.
+    let beside = path.parent().unwrap_or(Path::new("."));
+    let files = |file: &str| fs::read_to_string(beside.join(file)).ok();
+    let settings =
+        Settings { profile: args.profile.as_deref(), relaxed_psh: args.relaxed_psh, files: &files };
+    Ok(judge(&name, text, &settings))
+}
