@@ -66,6 +66,11 @@ fn logs_of_the_stack() {
 }
 
 #[test]
+fn packet_scripts() {
+    check("docs/packet-scripts.md");
+}
+
+#[test]
 fn the_example_is_the_sample_file() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let document = std::fs::read_to_string(root.join("docs/scenario.md")).unwrap();

@@ -1,8 +1,10 @@
 //! What assertions may ask of the connection: `tcpi_*` and the constants of its states.
 
+use record::SenderState;
 use tcp::info::{CaState, Info};
+use tcp::profile::Family;
 use tcp::{Endpoint, State};
-use units::Duration;
+use units::{Bytes, Duration};
 
 use super::{Result, Runner, Stop};
 use crate::ast::Statement;
@@ -13,8 +15,16 @@ const SSTHRESH_UNSET: i64 = 0x7fff_ffff;
 
 impl Runner<'_> {
     pub(super) fn check(&mut self, statements: &[Statement]) -> Result<()> {
-        let info = self.world.connection.as_ref().map(Endpoint::info);
-        let known = |name: &str| constant(name).or_else(|| field(info.as_ref()?, name));
+        let connection = self.world.connection.as_ref();
+        let info = connection.map(Endpoint::info);
+        let bytes = match self.world.host.profile.family {
+            Family::FreeBsd => connection.map(Endpoint::sender_state),
+            Family::Linux | Family::Rfc => None,
+        };
+        let known = |name: &str| {
+            let freebsd = bytes.as_ref().and_then(|state| freebsd_field(state, name));
+            freebsd.or_else(|| constant(name)).or_else(|| field(info.as_ref()?, name))
+        };
         match code::run(statements, &mut self.environment, &known) {
             Ok(()) => Ok(()),
             Err(Failure::Unknown { span, name }) => {
@@ -29,6 +39,18 @@ impl Runner<'_> {
             }
         }
     }
+}
+
+/// Fields that FreeBSD counts in bytes (tcp_fill_info).
+fn freebsd_field(state: &SenderState, name: &str) -> Option<i64> {
+    // TCP_MAXWIN << TCP_MAX_WINSHIFT while it is unset.
+    const UNSET: u64 = 65_535 << 14;
+    let bytes = match name {
+        "tcpi_snd_cwnd" => state.cwnd.get(),
+        "tcpi_snd_ssthresh" => state.ssthresh.map_or(UNSET, Bytes::get),
+        _ => return None,
+    };
+    i64::try_from(bytes).ok()
 }
 
 fn constant(name: &str) -> Option<i64> {

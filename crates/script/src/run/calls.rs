@@ -200,6 +200,10 @@ impl<'a> Runner<'a> {
             return self
                 .unsupported(call.result.span, "`accept` needs the number of its socket written");
         };
+        // A script that awaits an error has no number for the socket.
+        if number < 0 {
+            return Ok(Value(4));
+        }
         let nonblocking = call.args.get(3).is_some_and(|flags| names(flags, "SOCK_NONBLOCK"));
         if let Some(size) = wishes.send_buffer {
             self.fix_send_buffer(size);

@@ -35,6 +35,9 @@ use budget::Budget;
 use frto::Frto;
 use judge::{Judge, Moment};
 
+/// Linux grants the reordering timer this much more (`TCP_TIMEOUT_MIN_US`, tcp_rack_mark_lost).
+const LINUX_TIMEOUT_MIN: Duration = Duration::from_millis(2);
+
 /// What a stack that judges by time knows of losses.
 #[derive(Debug, Clone)]
 pub(crate) struct TimedLoss {
@@ -385,7 +388,11 @@ impl Endpoint {
         let found = loss.judge.detect(map, &standing, srtt);
         match found.again_after {
             Some(after) => {
-                self.timers.set(Purpose::Reorder, now + after.max(Duration::from_micros(1)));
+                let at = match loss.judge {
+                    Judge::Linux(_) => self.clock.deadline(now, after + LINUX_TIMEOUT_MIN),
+                    Judge::Rfc(_) | Judge::FreeBsd(_) => now + after.max(Duration::from_micros(1)),
+                };
+                self.timers.set(Purpose::Reorder, at);
             }
             None => self.timers.stop(Purpose::Reorder),
         }
