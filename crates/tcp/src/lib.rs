@@ -4,7 +4,8 @@
 //! values under the names users know); [`endpoint`] (the machine), then in the life of a segment
 //! `handshake`, `output` (with one file per system: what is sent next), `input` (what an arrival
 //! means), `acks` (what an acknowledgment means to the sender), [`probes`]; and the parts they use:
-//! `timers`, `clock`, `ecn`, `challenge`, `send_buffer`, `sent`, `state`, `receive_window`, `reassembly`, `ack_policy`.
+//! `timers`, `syn_timer`, `clock`, `ecn`, `challenge`, `send_buffer`, `sent`, `state`, `receive_window`,
+//! `reassembly`, `ack_policy`; and what an application may ask and change: [`info`], `socket_options`.
 //!
 //! Sequence numbers are 64-bit offsets inside, with the SYN at 0 and the first payload byte at
 //! 1; they become 32-bit numbers only on a [`packet::Segment`].

@@ -6,6 +6,7 @@ mod import_ini;
 mod logs;
 mod outputs;
 mod outside;
+mod packet_scripts;
 mod place;
 mod sweeps;
 mod theory;

@@ -35,6 +35,10 @@ impl Endpoint {
             return;
         }
         if self.holds_recovery(ack) {
+            // PRR would have it there (tcp_cwnd_reduction).
+            let control = self.cc.control();
+            self.cc.set_window(control.ssthresh.unwrap_or(control.window).min(control.window));
+            self.emit_window(cx, Cause::Recovering);
             return;
         }
         if ack >= self.cc.recovery_point() {
@@ -54,14 +58,8 @@ impl Endpoint {
     /// All that was under way when the recovery began has arrived, and nothing beyond: Linux waits for
     /// more, so that duplicates of what it sent needlessly begin no other recovery (RFC 6582 section
     /// 6; tcp_is_non_sack_preventing_reopen).
-    fn holds_recovery(&mut self, ack: Offset) -> bool {
-        let holds = self.cfg.profile.family == Family::Linux && ack == self.cc.recovery_point();
-        if holds {
-            let control = self.cc.control();
-            let window = control.ssthresh.unwrap_or(control.window).min(control.window);
-            self.cc.set_window(window);
-        }
-        holds
+    fn holds_recovery(&self, ack: Offset) -> bool {
+        self.cfg.profile.family == Family::Linux && ack == self.cc.recovery_point()
     }
 
     pub(crate) fn on_dup_ack<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
