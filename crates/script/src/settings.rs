@@ -1,7 +1,7 @@
 //! What sysctls mean to the engine: knobs of the profile, the controller, values it has anyway,
 //! and names that change nothing a script can see.
 
-use cc::{Algorithm, NoController, registry};
+use cc::{Algorithm, NoController};
 use tcp::knobs::{self, Kind, KnobError, Value};
 use tcp::profile::{Family, Profile};
 use units::{Bytes, Duration};
@@ -12,7 +12,7 @@ pub struct Host {
     /// Its system.
     pub profile: Profile,
     /// Congestion control of new connections.
-    pub algorithm: Option<Algorithm>,
+    pub algorithm: Algorithm,
     /// The card splits bursts.
     pub tso: bool,
 }
@@ -83,7 +83,7 @@ pub enum Refusal {
 impl Host {
     /// A host of that system, with its own congestion control.
     pub fn new(profile: Profile) -> Self {
-        let algorithm = profile.controller().ok();
+        let algorithm = profile.controller();
         Self { profile, algorithm, tso: true }
     }
 
@@ -94,7 +94,7 @@ impl Host {
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), Refusal> {
         if matches!(name, "net.ipv4.tcp_congestion_control" | "net.inet.tcp.cc.algorithm") {
             self.check_family(name)?;
-            self.algorithm = Some(self.controller(value)?);
+            self.algorithm = self.controller(value)?;
             return Ok(());
         }
         if let Some(knob) = knobs::find(&self.profile, name) {
@@ -123,16 +123,10 @@ impl Host {
 
     /// The controller of that name, as this system has it.
     pub(crate) fn controller(&self, name: &str) -> Result<Algorithm, Refusal> {
-        match registry::find(name) {
-            Ok(Algorithm::LinuxCubic) if self.profile.family != Family::Linux => {}
-            Ok(found) => return Ok(found),
-            Err(NoController::NotModelled) => {}
-            Err(NoController::Unknown) => {
-                return Err(Refusal::Bad { expected: "a congestion control".to_owned() });
-            }
-        }
-        let profile = self.profile.name;
-        Err(Refusal::NotModelled(format!("`{name}` of {profile} is not modelled")))
+        self.profile.algorithm(name).map_err(|why| match why {
+            NoController::NotModelled => Refusal::NotModelled(format!("`{name}` is not modelled")),
+            NoController::Unknown => Refusal::Bad { expected: "a congestion control".to_owned() },
+        })
     }
 
     fn check_family(&self, name: &str) -> Result<(), Refusal> {
@@ -193,7 +187,7 @@ mod tests {
         assert!(!host.profile.timestamps);
         host.set("net.ipv4.tcp_rmem", "4096 540000 15728640").unwrap();
         host.set("net.ipv4.tcp_congestion_control", "reno").unwrap();
-        assert_eq!(host.algorithm, Some(Algorithm::Reno));
+        assert_eq!(host.algorithm, Algorithm::Reno);
         let mut host = Host::new(Profile::named("freebsd-14.3").unwrap());
         host.set("net.inet.tcp.keepidle", "2000").unwrap();
         assert_eq!(host.profile.keepalive.idle, Duration::from_secs(2));

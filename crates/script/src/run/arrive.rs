@@ -64,9 +64,10 @@ impl Runner<'_> {
         if !over || !flags.has(Flags::SYN) || flags.has(Flags::ACK) || self.sockets.connected() {
             return;
         }
-        let config = self.sockets.listener().and_then(|listener| {
-            listener.wishes.config(&self.world.host, self.world.ip, Side::Server)
-        });
+        let config = self
+            .sockets
+            .listener()
+            .map(|listener| listener.wishes.config(&self.world.host, self.world.ip, Side::Server));
         if let Some(config) = config {
             self.world.begin(config);
         }

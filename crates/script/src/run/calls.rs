@@ -168,19 +168,9 @@ impl<'a> Runner<'a> {
         }
         socket.role = Role::Listener;
         let config = socket.wishes.config(&self.world.host, self.world.ip, Side::Server);
-        match config {
-            Some(config) => self.world.begin(config),
-            None => return self.no_controller(call),
-        }
+        self.world.begin(config);
         self.numbers.opened_here = false;
         Ok(Value(0))
-    }
-
-    fn no_controller<T>(&self, call: &Call) -> Result<T> {
-        let profile = &self.world.host.profile;
-        let message =
-            format!("`{}`, the default of {}, is not modelled", profile.default_cc, profile.name);
-        self.unsupported(call.name.span, message)
     }
 
     fn accept(&mut self, call: &Call) -> Result<Returned> {
@@ -218,7 +208,6 @@ impl<'a> Runner<'a> {
         let Some(socket) = self.sockets.get_mut(fd) else { return Ok(Error("EBADF")) };
         if socket.role == Role::Fresh {
             let config = socket.wishes.config(&self.world.host, self.world.ip, Side::Client);
-            let Some(config) = config else { return self.no_controller(call) };
             socket.role = Role::Connection;
             let (nonblocking, size) = (socket.nonblocking, socket.wishes.send_buffer);
             self.world.begin(config);

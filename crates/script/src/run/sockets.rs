@@ -60,8 +60,8 @@ impl Wishes {
         })
     }
 
-    /// A connection of this socket; `None` without a controller.
-    pub(super) fn config(&self, host: &Host, ip: IpVersion, side: Side) -> Option<Config> {
+    /// A connection of this socket.
+    pub(super) fn config(&self, host: &Host, ip: IpVersion, side: Side) -> Config {
         let mut profile = host.profile.clone();
         if let Some(maxseg) = self.maxseg {
             profile.mtu = profile.mtu.min(maxseg + ip.header_len() + 20);
@@ -80,8 +80,8 @@ impl Wishes {
                 ReceiveBufferRule::Fixed { space } => *space = Bytes(size),
             }
         }
-        Some(Config {
-            algorithm: self.algorithm.or(host.algorithm)?,
+        Config {
+            algorithm: self.algorithm.unwrap_or(host.algorithm),
             side,
             flow: FlowId(0),
             ip,
@@ -92,7 +92,7 @@ impl Wishes {
             nodelay: self.nodelay,
             keepalive: self.keepalive(&profile),
             profile,
-        })
+        }
     }
 }
 
