@@ -12,6 +12,7 @@ use crate::arrivals::Arrivals;
 use crate::summary::EndSummary;
 use crate::traffic::Freight;
 use crate::violation::{Breach, Log, Subject};
+use crate::world::{Flow, Transport};
 
 #[derive(Debug, Clone)]
 pub(crate) struct End {
@@ -19,6 +20,7 @@ pub(crate) struct End {
     /// It sends the first SYN.
     opens: bool,
     ip_header: Bytes,
+    pub(crate) transport: Transport,
     mtu: Bytes,
     isn: Option<SeqNum>,
     pub(crate) connected: bool,
@@ -99,11 +101,12 @@ pub(crate) struct Departure {
 }
 
 impl End {
-    pub(crate) fn new(who: Who, opens: bool, ip_header: Bytes, mtu: Bytes) -> Self {
+    pub(crate) fn new(who: Who, opens: bool, flow: &Flow, mtu: Bytes) -> Self {
         Self {
             who,
             opens,
-            ip_header,
+            ip_header: flow.ip_header,
+            transport: flow.transport,
             mtu,
             isn: None,
             connected: false,
@@ -158,6 +161,9 @@ impl End {
             // A probe may go beyond the window, and what it repeats may be under way.
             Event::DupAck { .. } | Event::Lost { .. } | Event::Timer(Purpose::LossProbe) => {
                 self.sender.in_doubt = self.sender.end();
+                // QUIC's probes may be empty (RFC 9002 section 6.2.4).
+                let probe = event == Event::Timer(Purpose::LossProbe);
+                self.sender.probe_due |= probe && self.transport != Transport::Tcp;
             }
             Event::Timer(Purpose::Retransmit) => self.sender.timed_out = self.sender.end(),
             Event::Timer(Purpose::Persist | Purpose::Keepalive) => self.sender.probe_due = true,
@@ -170,12 +176,15 @@ impl End {
             Event::Waiting(Waiting::PeerWindow) => self.on_waiting(log, state),
             Event::Closed
             | Event::Aborted
-            | Event::Timer(Purpose::DelayedAck | Purpose::Reorder | Purpose::TimeWait)
+            | Event::Timer(
+                Purpose::DelayedAck | Purpose::Reorder | Purpose::TimeWait | Purpose::Pacing,
+            )
             | Event::Waiting(_)
             | Event::SendBuffer { .. }
             | Event::ReceiveBuffer { .. }
             | Event::Dropped { .. }
-            | Event::RttSample { .. } => {}
+            | Event::RttSample { .. }
+            | Event::PacketsAcked { .. } => {}
         }
     }
 
@@ -185,7 +194,8 @@ impl End {
     }
 
     fn on_connected(&mut self, log: &mut Log) {
-        if self.connected || !self.has_heard() {
+        let at_once = self.opens && self.transport == Transport::Quic { handshake: false };
+        if self.connected || !(self.has_heard() || at_once) {
             self.note(log, Breach::NotConnected);
         }
         self.connected = true;
@@ -306,11 +316,15 @@ impl End {
         })
     }
 
-    /// RFC 9293 section 3.1: a TCP header has 20 to 60 bytes in words of four.
+    /// RFC 9293 section 3.1: a TCP header has 20 to 60 bytes in words of four. That of UDP has 8, a
+    /// QUIC packet at least a byte of flags and one of its number.
     fn check_size(&self, log: &mut Log, packet: &Departure) {
         let (size, payload) = (u64::from(packet.size), u64::from(packet.len));
         let header = size.checked_sub(payload + self.ip_header.get());
-        let fits = header.is_some_and(|n| (20..=60).contains(&n) && n.is_multiple_of(4));
+        let fits = header.is_some_and(|n| match self.transport {
+            Transport::Tcp => (20..=60).contains(&n) && n.is_multiple_of(4),
+            Transport::Quic { .. } => n >= 10,
+        });
         if !fits || size > self.mtu.get() {
             let (size, payload) = (Bytes(size), Bytes(payload));
             log.note(Subject::Packet(packet.packet), Breach::BadSize { size, payload });
@@ -318,10 +332,13 @@ impl End {
     }
 
     /// May it speak at all: a SYN, an answer to something, or anything once connected.
-    pub(crate) const fn may_speak(&self, kind: SentKind) -> bool {
+    pub(crate) fn may_speak(&self, kind: SentKind) -> bool {
         let opening = matches!(kind, SentKind::Control) && self.opens;
         let answer = matches!(kind, SentKind::Control | SentKind::Reset) && self.has_heard();
-        self.connected || opening || answer
+        // QUIC acknowledges packets of its handshake, and repeats them.
+        let quic =
+            self.transport != Transport::Tcp && matches!(kind, SentKind::Ack) && self.has_heard();
+        self.connected || opening || answer || quic
     }
 }
 

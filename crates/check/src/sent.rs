@@ -18,6 +18,7 @@ use units::{Bytes, Offset};
 
 use crate::end::{Burst, End, Sent};
 use crate::violation::{Breach, Field, Log};
+use crate::world::Transport;
 
 impl End {
     /// The stack sent something, with the state after it.
@@ -50,7 +51,8 @@ impl End {
         Burst {
             at,
             len,
-            place: Some(Offset(at.saturating_add(u64::from(!before_the_first)))),
+            place: (self.transport == Transport::Tcp)
+                .then(|| Offset(at.saturating_add(u64::from(!before_the_first)))),
             sent_at: log.now,
             bare,
             fin: last && !matches!(kind, SentKind::Ack | SentKind::Probe),
@@ -60,6 +62,12 @@ impl End {
     fn check_sent(&mut self, log: &mut Log, sent: &Sent, state: Option<&SenderState>) {
         let &Sent { at, len, kind } = sent;
         match kind {
+            // Frames without stream data, or the end of the stream alone.
+            SentKind::Control if self.transport != Transport::Tcp => {
+                if len > 0 {
+                    self.note(log, Breach::BadKind { kind });
+                }
+            }
             SentKind::Control => self.check_fin(log, at, len),
             SentKind::Ack => self.check_bare_ack(log, at, len),
             SentKind::New => self.check_new(log, at, len),
@@ -82,7 +90,10 @@ impl End {
         };
         // That a FIN went along with bytes is told by the state alone.
         let sender = &mut self.sender;
-        sender.fin |= len > 0 && stop == sender.max && state.snd_max.0.checked_sub(1) == Some(stop);
+        let alone = kind == SentKind::Control && self.transport != Transport::Tcp;
+        sender.fin |= (len > 0 || alone)
+            && stop == sender.max
+            && state.snd_max.0.checked_sub(1) == Some(stop);
         self.check_state(log, state);
         if fresh {
             self.check_windows(log, stop, kind, state);
@@ -184,7 +195,12 @@ impl End {
             self.note(log, Breach::BeyondPeerWindow { flight, window });
         }
         let doubted = una < self.sender.timed_out.max(self.sender.in_doubt);
-        if !doubted && flight > state.cwnd {
+        // QUIC holds packets with their headers against the window; a knob lets the last go beyond.
+        let (flight, most) = match self.transport {
+            Transport::Tcp => (flight, state.cwnd),
+            Transport::Quic { .. } => (state.in_flight, state.cwnd + state.mss - Bytes(1)),
+        };
+        if !doubted && flight > most {
             self.note(log, Breach::BeyondCwnd { flight, cwnd: state.cwnd });
         }
         let told = self.sender.cwnd.map_or(0, u64::from);

@@ -156,7 +156,7 @@ impl Flows {
             let out = &world.roads[flow.roads[0]];
             let end = |host: HostId, opens| {
                 let who = Who { host, flow: FlowId(number as u32) };
-                End::new(who, opens, flow.ip_header, world.hosts[usize::from(host.0)].mtu)
+                End::new(who, opens, flow, world.hosts[usize::from(host.0)].mtu)
             };
             Connection {
                 hosts: [out.from, out.to],

@@ -43,6 +43,20 @@ pub struct Flow {
     pub roads: [usize; 2],
     /// Bytes of the IP header of each packet.
     pub ip_header: Bytes,
+    /// What carries it.
+    pub transport: Transport,
+}
+
+/// What carries a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Transport {
+    /// TCP.
+    Tcp,
+    /// QUIC.
+    Quic {
+        /// It begins with a handshake; else both ends are connected at once.
+        handshake: bool,
+    },
 }
 
 /// What is wrong with a description.

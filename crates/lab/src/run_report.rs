@@ -263,6 +263,7 @@ flow = [ { name = "bulk", from = "a", to = "b", bulk = "1MB" } ]
                 mss: Bytes(1_448),
                 min_rtt: Some(Duration::from_micros(100_250)),
                 latency: None,
+                received_packet_bytes: None,
             }],
             segments: 694,
             ended: Instant::from_nanos(1_700_400_000),

@@ -94,6 +94,13 @@ pub enum Event {
         /// The sample, in the granularity of the stack that took it.
         rtt: Duration,
     },
+    /// An acknowledgment settled packets of a QUIC connection, in order or not.
+    PacketsAcked {
+        /// Packets newly acknowledged that count in flight.
+        packets: u32,
+        /// Their bytes, QUIC headers included.
+        bytes: u32,
+    },
 }
 
 const _: () = assert!(size_of::<Event>() <= 32);
@@ -169,6 +176,8 @@ pub enum Purpose {
     Keepalive,
     /// The last state of a connection runs out.
     TimeWait,
+    /// Pacing lets the next packet go.
+    Pacing,
 }
 
 /// Why nothing more is sent.
@@ -186,4 +195,6 @@ pub enum Waiting {
     Handshake,
     /// All is sent and closed.
     Done,
+    /// Pacing: the next packet has its time.
+    Pacing,
 }

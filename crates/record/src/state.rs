@@ -29,6 +29,12 @@ pub struct SenderState {
     pub rto: Duration,
     /// Is a fast recovery running?
     pub in_recovery: bool,
+    /// Bytes under way: of QUIC the packets in flight with their headers, against which the
+    /// window is held; of TCP what is sent and not acknowledged.
+    pub in_flight: Bytes,
+    /// Bytes acknowledged that count towards the next step of the window, where the controller
+    /// counts them (`partialBytesAcked` of INET's QUIC); else 0.
+    pub partial_acked: Bytes,
 }
 
 impl SenderState {

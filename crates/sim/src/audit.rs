@@ -1,5 +1,6 @@
 //! Runs a scenario under the eyes of the independent verifier.
 
+use check::world::Transport;
 use check::{Law, Outage, Rejection, Room, Summary, Verifier, World};
 use net::link::Limit;
 use packet::{IpVersion, Segment};
@@ -46,7 +47,10 @@ pub fn describe(scenario: &Scenario) -> World {
             });
         }
     }
-    let host = |host: &Host| check::world::Host { mtu: Bytes(u64::from(host.profile.mtu)) };
+    let host = |host: &Host| {
+        let mtu = host.quic.as_ref().map_or(host.profile.mtu, |quic| quic.mtu);
+        check::world::Host { mtu: Bytes(u64::from(mtu)) }
+    };
     World {
         hosts: scenario.hosts.iter().map(host).collect(),
         stations,
@@ -102,6 +106,10 @@ fn flow_of(scenario: &Scenario, flow: &Flow) -> check::world::Flow {
     check::world::Flow {
         roads: if along { [forward, reverse] } else { [reverse, forward] },
         ip_header: Bytes(header),
+        transport: match scenario.hosts.get(flow.from).and_then(|host| host.quic.as_ref()) {
+            Some(quic) => Transport::Quic { handshake: quic.handshake.is_some() },
+            None => Transport::Tcp,
+        },
     }
 }
 

@@ -9,6 +9,7 @@ use net::offload::{Gro, HashField, Lro, Merger};
 use packet::Segment;
 use units::{Duration, Instant, Stream};
 
+use crate::datagrams::number_of;
 use crate::scenario::{Offload, Receive};
 
 /// A network card with its driver.
@@ -81,7 +82,13 @@ impl Card {
                     self.rss.end_pass();
                     left = budget;
                 }
-                self.merger.push(&packet, self.rss.next(packet.flow), &mut self.up);
+                let hash = self.rss.next(packet.flow);
+                if number_of(&packet).is_some() {
+                    // Receive offloads merge TCP alone.
+                    self.up.push(packet);
+                } else {
+                    self.merger.push(&packet, hash, &mut self.up);
+                }
                 left -= 1;
             }
             if self.flush.is_zero() {

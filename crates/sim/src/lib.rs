@@ -2,8 +2,9 @@
 //!
 //! Reading order: [`scenario`] (what a world is made of), [`observer`] (who watches),
 //! [`outcome`] (what is measured), then the run itself: `world` (the loop), `road` (stations of
-//! a path), `card` (a host's network card), `app` (what applications do); beside it [`audit`] (a
-//! run under the eyes of the verifier).
+//! a path), `card` (a host's network card), `transport` (TCP or QUIC), `datagrams` (QUIC's packets
+//! on their way), `app` (what applications do); beside it [`audit`] (a run under the eyes of the
+//! verifier).
 //!
 //! What it does not do: it reads no file, knows no text form, prints nothing and never looks at
 //! a clock. Same scenario, same bytes out, on any machine.
@@ -15,7 +16,9 @@ pub mod scenario;
 
 mod app;
 mod card;
+mod datagrams;
 mod road;
+mod transport;
 mod world;
 
 pub use observer::{Observer, Watch};

@@ -45,6 +45,9 @@ pub struct FlowOutcome {
     pub mss: Bytes,
     /// Least round trip the sender measured, in the granularity of its stack.
     pub min_rtt: Option<Duration>,
+    /// Bytes of QUIC packets with stream data that reached the receiver, QUIC headers included,
+    /// UDP's and IP's not; `None` for TCP.
+    pub received_packet_bytes: Option<Bytes>,
     /// What requests took; `None` without a response.
     pub latency: Option<Latency>,
 }

@@ -36,13 +36,16 @@ pub struct Scenario {
     pub taps: Vec<Tap>,
 }
 
-/// A machine with its TCP.
+/// A machine with its TCP, or its QUIC.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Host {
     /// Name in the scenario.
     pub name: String,
     /// What its TCP does, knobs applied.
     pub profile: Profile,
+    /// What its QUIC does, knobs applied, if its connections are of QUIC; then `profile` is without
+    /// effect.
+    pub quic: Option<quic::Profile>,
     /// Congestion control of its connections.
     pub cc: cc::Algorithm,
     /// What its network card and driver do to bursts.
@@ -360,6 +363,7 @@ pub(crate) mod tests {
             Some(Host {
                 name: name.into(),
                 profile,
+                quic: None,
                 cc: cc::Algorithm::NewReno,
                 offload: Offload::default(),
                 delay: Duration::ZERO,

@@ -13,16 +13,23 @@ use packets::Parcel;
 
 use crate::app::Application;
 use crate::card::Card;
+use crate::datagrams::{self, Datagrams};
 use crate::observer::{Observer, PROGRESS_EVERY};
 use crate::outcome::{FlowOutcome, Outcome};
 use crate::road::{self, Roads, Station};
 use crate::scenario::{App, Burst, Close, Element, Flow, Pause, Scenario, TapPlace};
+use crate::transport::Transport;
 
 /// Why a scenario could not be set up. The text form refuses these with a better message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SetupError {
     /// Flow number `flow` names a host or path that is not there, or that does not fit.
     Route {
+        /// Index of the flow.
+        flow: usize,
+    },
+    /// Flow number `flow` joins a host with TCP and one with QUIC.
+    Transport {
         /// Index of the flow.
         flow: usize,
     },
@@ -71,7 +78,7 @@ const fn end_of(flow: usize, side: usize) -> usize {
 /// One end of a flow.
 #[derive(Debug)]
 struct End {
-    tcp: Endpoint,
+    stack: Transport,
     app: Application,
     /// Payload bytes that the application has read.
     read: u64,
@@ -104,6 +111,7 @@ struct World<'a, O: Observer> {
     now: Instant,
     calendar: Calendar<Wake>,
     pool: Pool<Parcel>,
+    datagrams: Datagrams,
     /// Packets that have left their hosts, and copies.
     packets: u64,
     /// Copies that have left the station where they were made, but gone no further yet.
@@ -158,6 +166,7 @@ impl<'a, O: Observer> World<'a, O> {
             now: Instant::ZERO,
             calendar: Calendar::new(),
             pool: Pool::new(),
+            datagrams: Datagrams::default(),
             packets: 0,
             copies: Vec::new(),
             departing: false,
@@ -177,6 +186,10 @@ impl<'a, O: Observer> World<'a, O> {
                 Some(path) if (path.to, path.from) == ends => (reverse, forward),
                 _ => return Err(SetupError::Route { flow: index }),
             };
+            let [from, to] = [flow.from, flow.to].map(|host| scenario.hosts[host].quic.is_some());
+            if from != to {
+                return Err(SetupError::Transport { flow: index });
+            }
             if stands_still(scenario, flow) {
                 return Err(SetupError::Endless { flow: index });
             }
@@ -188,7 +201,7 @@ impl<'a, O: Observer> World<'a, O> {
     fn add_flow(&mut self, index: usize, flow: &Flow, out: u32, back: u32) {
         let started = Instant::ZERO + flow.start;
         let end = |side: Side, host: usize, road: u32, app: Application| End {
-            tcp: Endpoint::new(config(self.scenario, index, flow, side, host)),
+            stack: transport(self.scenario, index, flow, side, host),
             app,
             read: 0,
             host: host as u16,
@@ -224,7 +237,10 @@ impl<'a, O: Observer> World<'a, O> {
         match wake {
             Wake::Start(flow) => {
                 let index = end_of(flow as usize, CLIENT);
-                self.ends[index].tcp.open();
+                let end = &mut self.ends[index];
+                let who = Who { host: HostId(end.host), flow: FlowId(flow) };
+                let mut cx = Cx { now: self.now, who, rec: &mut *self.observer };
+                end.stack.open(&mut cx);
                 self.serve(index);
             }
             Wake::Station(station) => self.run_station(station as usize),
@@ -240,7 +256,7 @@ impl<'a, O: Observer> World<'a, O> {
         loop {
             self.drain(index);
             let mut acts = false;
-            while let Some(signal) = self.ends[index].tcp.poll_signal() {
+            while let Some(signal) = self.ends[index].stack.poll_signal() {
                 acts |= self.on_signal(index, signal);
             }
             if !acts {
@@ -250,7 +266,7 @@ impl<'a, O: Observer> World<'a, O> {
             self.act(index);
         }
         let end = &mut self.ends[index];
-        if let Some((at, _)) = end.tcp.poll_timeout()
+        if let Some(at) = end.stack.next_deadline()
             && end.armed.is_none_or(|armed| at < armed)
         {
             end.armed = Some(at);
@@ -259,14 +275,19 @@ impl<'a, O: Observer> World<'a, O> {
     }
 
     fn drain(&mut self, index: usize) {
-        while self.ends[index].tcp.wants_to_send() {
+        loop {
             let end = &mut self.ends[index];
             let (host, road) = (end.host, end.road);
+            let tcp = match &mut end.stack {
+                Transport::Tcp(tcp) if tcp.wants_to_send() => tcp,
+                Transport::Tcp(_) => return,
+                Transport::Quic(_) => return self.drain_quic(index),
+            };
             let who = Who { host: HostId(host), flow: FlowId((index / 2) as u32) };
             let mut cx = Cx { now: self.now, who, rec: &mut *self.observer };
             // The endpoint writes its segment where it will lie on its way.
             let id = self.pool.reserve();
-            if end.tcp.poll_transmit(&mut cx, &mut self.pool.get_mut(id).segment).is_err() {
+            if tcp.poll_transmit(&mut cx, &mut self.pool.get_mut(id).segment).is_err() {
                 self.pool.release(id);
                 return;
             }
@@ -326,11 +347,11 @@ impl<'a, O: Observer> World<'a, O> {
             let end = &mut self.ends[index];
             let who = Who { host: HostId(end.host), flow: FlowId((index / 2) as u32) };
             let mut cx = Cx { now: self.now, who, rec: &mut *self.observer };
-            let read = end.tcp.read_up_to(&mut cx, end.app.most(self.now));
+            let read = end.stack.read_up_to(&mut cx, end.app.most(self.now));
             end.read += read;
             end.app.read(self.now, read);
             let offered = end.app.offer(self.now);
-            let taken = if offered == 0 { 0 } else { end.tcp.write(&mut cx, offered) };
+            let taken = if offered == 0 { 0 } else { end.stack.write(&mut cx, offered) };
             if taken == 0 {
                 break;
             }
@@ -339,16 +360,16 @@ impl<'a, O: Observer> World<'a, O> {
             self.drain(index);
         }
         let end = &mut self.ends[index];
-        let at_end = end.tcp.at_end();
+        let at_end = end.stack.at_end();
         if end.app.done(at_end) {
             if index % 2 == CLIENT && self.scenario.flows[index / 2].close == Close::Reset {
                 let who = Who { host: HostId(end.host), flow: FlowId((index / 2) as u32) };
                 let mut cx = Cx { now: self.now, who, rec: &mut *self.observer };
                 if !core::mem::replace(&mut end.gave_up, true) {
-                    end.tcp.reset(&mut cx);
+                    end.stack.reset(&mut cx);
                 }
             } else {
-                end.tcp.close();
+                end.stack.close();
             }
             // Bytes that count have come to their end where their reader has.
             let connection = &mut self.flows[index / 2];
@@ -369,7 +390,7 @@ impl<'a, O: Observer> World<'a, O> {
         let who = Who { host: HostId(end.host), flow: FlowId((index / 2) as u32) };
         let mut cx = Cx { now: self.now, who, rec: &mut *self.observer };
         // The entry may be an old one: the deadline has moved on since.
-        end.tcp.handle_timeout(&mut cx);
+        end.stack.handle_timeout(&mut cx);
         self.serve(index);
     }
 
@@ -380,14 +401,17 @@ impl<'a, O: Observer> World<'a, O> {
     fn look(&mut self, host: u16, place: TapPlace, outbound: bool, id: PacketId) {
         for (number, tap) in self.scenario.taps.iter().enumerate() {
             if tap.host == usize::from(host) && tap.place == place {
-                self.observer.tap(self.now, number, outbound, &self.pool.get(id).segment);
+                let segment = &self.pool.get(id).segment;
+                if datagrams::number_of(segment).is_none() {
+                    self.observer.tap(self.now, number, outbound, segment);
+                }
             }
         }
     }
 
     fn outcome(&self) -> Outcome {
         let flows = (0..self.flows.len()).map(|flow| self.flow_outcome(flow)).collect();
-        let segments = self.ends.iter().map(|end| end.tcp.totals().data_packets).sum();
+        let segments = self.ends.iter().map(|end| end.stack.counted().data_packets).sum();
         Outcome { segments, flows, ended: self.now }
     }
 
@@ -396,23 +420,24 @@ impl<'a, O: Observer> World<'a, O> {
         let sending = &self.ends[end_of(flow, connection.sender)];
         let reading = &self.ends[end_of(flow, 1 - connection.sender)];
         let host = &self.scenario.hosts[usize::from(sending.host)];
-        let sender = &sending.tcp;
-        let totals = sender.totals();
+        let totals = sending.stack.counted();
+        let came = reading.stack.counted().received_packet_bytes;
         FlowOutcome {
             name: self.scenario.flows[flow].name.clone(),
-            profile: host.profile.name,
+            profile: host.quic.as_ref().map_or(host.profile.name, |quic| quic.name),
             cc: host.cc.name(),
             bytes: Bytes(reading.read),
             finished: connection.read_all_at.is_some(),
             duration: connection.read_all_at.unwrap_or(self.now).since(connection.started),
             retransmitted_segments: totals.retransmitted_packets,
-            fast_recoveries: totals.fast_recoveries,
+            fast_recoveries: totals.recoveries,
             rtos: totals.timeouts,
             spurious_recoveries: totals.spurious,
             max_cwnd: totals.max_cwnd,
-            mss: sender.sender_state().mss,
+            mss: totals.mss,
             min_rtt: totals.min_rtt,
             latency: self.ends[end_of(flow, CLIENT)].app.latency(),
+            received_packet_bytes: came,
         }
     }
 }
@@ -443,6 +468,26 @@ fn stands_still(scenario: &Scenario, flow: &Flow) -> bool {
         App::Requests { count, .. } => idle && count.is_none(),
         App::Bulk { .. } => false,
     }
+}
+
+fn transport(scenario: &Scenario, index: usize, flow: &Flow, side: Side, host: usize) -> Transport {
+    let peer = if host == flow.from { flow.to } else { flow.from };
+    let quic = |host: usize| scenario.hosts[host].quic;
+    let (Some(own), Some(peer), Some(client)) = (quic(host), quic(peer), quic(flow.from)) else {
+        return Transport::Tcp(Endpoint::new(config(scenario, index, flow, side, host)));
+    };
+    Transport::Quic(Box::new(quic::Endpoint::new(quic::Config {
+        profile: own,
+        peer: peer.parameters(),
+        handshake: client.handshake,
+        algorithm: scenario.hosts[host].cc,
+        side: match side {
+            Side::Client => quic::Side::Client,
+            Side::Server => quic::Side::Server,
+        },
+        flow: FlowId(index as u32),
+        ip: flow.ip,
+    })))
 }
 
 fn config(scenario: &Scenario, index: usize, flow: &Flow, side: Side, host: usize) -> Config {

@@ -314,6 +314,8 @@ impl Endpoint {
             Purpose::Persist => self.on_window_timer(cx),
             Purpose::Keepalive => self.on_keepalive_timer(cx),
             Purpose::TimeWait => self.state = State::Closed,
+            // No stack here paces.
+            Purpose::Pacing => {}
         }
     }
 

@@ -331,6 +331,8 @@ impl Endpoint {
             srtt: self.rtt.srtt(),
             rto: self.rtt.rto(),
             in_recovery: self.cc.in_recovery(),
+            in_flight: Bytes(self.snd.max - self.snd.una),
+            partial_acked: Bytes::ZERO,
         }
     }
 

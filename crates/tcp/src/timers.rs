@@ -6,7 +6,7 @@ use units::{Duration, Instant};
 use crate::clock::{KernelClock, Rounding};
 
 /// In order of precedence at equal instants.
-const ALL: [Purpose; 7] = [
+const ALL: [Purpose; 8] = [
     Purpose::DelayedAck,
     Purpose::Reorder,
     Purpose::LossProbe,
@@ -14,6 +14,7 @@ const ALL: [Purpose; 7] = [
     Purpose::Persist,
     Purpose::Keepalive,
     Purpose::TimeWait,
+    Purpose::Pacing,
 ];
 
 /// One deadline for each purpose; [`Instant::MAX`] where there is none.
@@ -33,6 +34,7 @@ const fn slot(purpose: Purpose) -> usize {
         Purpose::Persist => 4,
         Purpose::Keepalive => 5,
         Purpose::TimeWait => 6,
+        Purpose::Pacing => 7,
     }
 }
 

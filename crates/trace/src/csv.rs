@@ -201,6 +201,7 @@ fn name(event: &Event) -> &'static str {
         Event::Merged { .. } => "merged",
         Event::Dropped { .. } => "dropped",
         Event::RttSample { .. } => "rtt_sample",
+        Event::PacketsAcked { .. } => "packets_acked",
     }
 }
 
@@ -240,6 +241,9 @@ impl fmt::Display for Detail<'_> {
             Event::Merged { packets, bytes } => write!(f, "packets={packets} len_bytes={bytes}"),
             Event::Dropped { element, bytes } => write!(f, "element={element} len_bytes={bytes}"),
             Event::RttSample { rtt } => write!(f, "rtt_us={}", Micros(rtt)),
+            Event::PacketsAcked { packets, bytes } => {
+                write!(f, "packets={packets} packet_bytes={bytes}")
+            }
         }
     }
 }
@@ -285,6 +289,7 @@ const fn purpose_name(purpose: Purpose) -> &'static str {
         Purpose::Persist => "persist",
         Purpose::Keepalive => "keepalive",
         Purpose::TimeWait => "time_wait",
+        Purpose::Pacing => "pacing",
     }
 }
 
@@ -296,6 +301,7 @@ const fn waiting_name(waiting: Waiting) -> &'static str {
         Waiting::SmallSegment => "small_segment",
         Waiting::Handshake => "handshake",
         Waiting::Done => "done",
+        Waiting::Pacing => "pacing",
     }
 }
 
@@ -320,6 +326,8 @@ mod tests {
             srtt: Some(Duration::from_nanos(100_031_250)),
             rto: Duration::from_millis(330),
             in_recovery: false,
+            in_flight: Bytes(17_376),
+            partial_acked: Bytes::ZERO,
         }
     }
 

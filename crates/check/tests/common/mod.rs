@@ -5,7 +5,7 @@
 
 use ackclock_check as check;
 use check::law::{Law, Room};
-use check::world::{Flow, Host, Road, World};
+use check::world::{Flow, Host, Road, Transport, World};
 use check::{Breach, Item, Rejection};
 use record::{
     Cause, Event, Movement, PacketNumber, Purpose, SenderState, SentKind, StationId, Who,
@@ -33,7 +33,7 @@ pub(crate) fn world() -> World {
             Road { from: CLIENT, to: SERVER, stations: vec![LINE, DELAY] },
             Road { from: SERVER, to: CLIENT, stations: vec![BACK] },
         ],
-        flows: vec![Flow { roads: [0, 1], ip_header: Bytes(20) }],
+        flows: vec![Flow { roads: [0, 1], ip_header: Bytes(20), transport: Transport::Tcp }],
     }
 }
 
@@ -52,6 +52,8 @@ pub(crate) fn state(una: u64, max: u64, cwnd: u64) -> SenderState {
         srtt: None,
         rto: Duration::from_secs(1),
         in_recovery: false,
+        in_flight: Bytes(max - una),
+        partial_acked: Bytes::ZERO,
     }
 }
 

@@ -136,6 +136,7 @@ const fn timer(purpose: Purpose) -> u32 {
         // The base stack has none of these; numbers behind its own.
         Purpose::Reorder => 5,
         Purpose::LossProbe => 6,
+        Purpose::Pacing => 7,
     }
 }
 

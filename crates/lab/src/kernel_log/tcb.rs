@@ -97,6 +97,8 @@ impl Tcb {
                 srtt: None,
                 rto: Duration::ZERO,
                 in_recovery: false,
+                in_flight: zero,
+                partial_acked: zero,
             },
             after: None,
             iss: 0,

@@ -16,8 +16,21 @@ use super::offload::{self, Merging};
 use super::source::Fault;
 use super::tree::{Node, Value};
 
-static PROFILE: Key<OneOf> =
-    Key::required("profile", OneOf { names: &NAMES }, "the system whose TCP the host runs");
+static PROFILE: Key<OneOf> = Key::required(
+    "profile",
+    OneOf { names: &ALL_NAMES },
+    "the system whose TCP the host runs, or the QUIC it runs",
+);
+/// Profiles of TCP, then those of QUIC.
+const ALL_NAMES: [&str; NAMES.len() + quic::profile::NAMES.len()] = {
+    let mut all = [""; NAMES.len() + quic::profile::NAMES.len()];
+    let mut at = 0;
+    while at < all.len() {
+        all[at] = if at < NAMES.len() { NAMES[at] } else { quic::profile::NAMES[at - NAMES.len()] };
+        at += 1;
+    }
+    all
+};
 static CC: Key<Controller> =
     Key::optional("cc", Controller, "the profile's own", "congestion control");
 static MTU: Key<Size> = Key::optional(
@@ -121,7 +134,10 @@ pub(super) fn read(name: &str, node: &Node, reader: &mut Reader) -> Option<Host>
     let before = reader.faults.len();
     let fields = Fields::open(&SECTION, node, reader)?;
     let named = fields.get(&PROFILE, reader);
-    let mut profile = named.and_then(|named| Profile::named(named.value));
+    let mut quic = named.as_ref().and_then(|named| quic::Profile::named(named.value));
+    // What is of the host itself and not of its TCP is the textbook's where the host has QUIC.
+    let system = if quic.is_some() { Some("rfc") } else { named.map(|named| named.value) };
+    let mut profile = system.and_then(Profile::named);
     let cc = match &profile {
         Some(profile) if !fields.has(&CC) => Some(profile.controller()),
         // A name of the registry is one on every system.
@@ -134,9 +150,19 @@ pub(super) fn read(name: &str, node: &Node, reader: &mut Reader) -> Option<Host>
     let mtu = fields.get(&MTU, reader);
     if let (Some(mtu), Some(profile)) = (mtu, &mut profile) {
         profile.mtu = mtu.value.get() as u32;
+        if let Some(quic) = &mut quic {
+            quic.mtu = profile.mtu;
+            // RFC 9000 section 14: datagrams of 1200 bytes must fit.
+            if quic.mtu < 1_228 {
+                let message = "QUIC needs packets of 1228 B: 1200 and the headers of UDP and IPv4";
+                reader.report(Fault::new(mtu.place, message));
+            }
+        }
     }
-    if let Some(knobs) = fields.node(&KNOBS) {
-        knobs::apply(knobs, profile.as_mut(), reader);
+    match (fields.node(&KNOBS), &mut quic) {
+        (Some(knobs), Some(quic)) => knobs::apply_quic(knobs, quic, reader),
+        (Some(knobs), None) => knobs::apply(knobs, profile.as_mut(), reader),
+        (None, _) => {}
     }
     let tso = fields.get(&TSO, reader).is_some_and(|tso| tso.value);
     let offload = offload::read(&fields, &LRO, &GRO, profile.as_ref(), reader);
@@ -151,6 +177,7 @@ pub(super) fn read(name: &str, node: &Node, reader: &mut Reader) -> Option<Host>
     Some(Host {
         name: name.to_owned(),
         profile: profile?,
+        quic,
         cc: cc?,
         offload: Offload { tso, budget, ..offload },
         delay,

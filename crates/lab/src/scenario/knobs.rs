@@ -1,5 +1,6 @@
 //! `[host.NAME.knobs]`: sysctls under their own names.
 
+use quic::knobs as quic_knobs;
 use serde_json::{Map, Value as Json, json};
 use tcp::knobs::{self, Kind, Knob, KnobError};
 use tcp::profile::{Family, NAMES, Profile};
@@ -29,7 +30,8 @@ impl Shape for Knobs {
 pub(super) fn apply(node: &Node, profile: Option<&mut Profile>, reader: &mut Reader) {
     let Some(entries) = reader.table(node, "`knobs`") else { return };
     let Some(profile) = profile else {
-        let names = || knobs::all().map(|knob| knob.name);
+        let of_quic = quic_knobs::KNOBS.iter().map(|knob| knob.name);
+        let names = || knobs::all().map(|knob| knob.name).chain(of_quic.clone());
         for entry in entries.iter().filter(|entry| names().all(|name| name != entry.key)) {
             let message = format!("no system has a knob `{}`", entry.key);
             let guess = did_you_mean(&entry.key, names());
@@ -40,12 +42,50 @@ pub(super) fn apply(node: &Node, profile: Option<&mut Profile>, reader: &mut Rea
     entries.iter().for_each(|entry| set(entry, profile, reader));
 }
 
+/// Sets the knobs of `node` in a QUIC profile.
+pub(super) fn apply_quic(node: &Node, profile: &mut quic::Profile, reader: &mut Reader) {
+    for entry in reader.table(node, "`knobs`").unwrap_or_default() {
+        let Some(knob) = quic_knobs::find(&entry.key) else {
+            let message = format!("{} has no knob `{}`", profile.name, entry.key);
+            let names = quic_knobs::KNOBS.iter().map(|knob| knob.name);
+            reader.report(Fault::new(entry.place, message).hint(did_you_mean(&entry.key, names)));
+            continue;
+        };
+        let value = match read(knob.name, of_tcp(knob.kind()), &entry.node, reader) {
+            Some(knobs::Value::Count(n)) => quic_knobs::Value::Count(n),
+            Some(knobs::Value::Switch(on)) => quic_knobs::Value::Switch(on),
+            Some(knobs::Value::Size(bytes)) => quic_knobs::Value::Size(bytes),
+            Some(knobs::Value::Time(span)) => quic_knobs::Value::Time(span),
+            Some(knobs::Value::Sizes(_)) | None => continue,
+        };
+        if let Err(error) = knob.set(profile, value) {
+            let allowed = match error {
+                quic_knobs::KnobError::Range { allowed } => allowed,
+                quic_knobs::KnobError::Kind { expected } => in_words(of_tcp(expected)).into(),
+            };
+            let message = format!("`{}` is out of range", knob.name);
+            let fault = Fault::new(entry.node.place, message);
+            reader.report(fault.expected(allowed).found(entry.node.describe()));
+        }
+    }
+}
+
+/// The same kind among those of TCP's knobs.
+pub(super) const fn of_tcp(kind: quic_knobs::Kind) -> Kind {
+    match kind {
+        quic_knobs::Kind::Count => Kind::Count,
+        quic_knobs::Kind::Switch => Kind::Switch,
+        quic_knobs::Kind::Size => Kind::Size,
+        quic_knobs::Kind::Time => Kind::Time,
+    }
+}
+
 fn set(entry: &Entry, profile: &mut Profile, reader: &mut Reader) {
     let Some(knob) = knobs::find(profile, &entry.key) else {
         reader.report(unknown(entry, profile));
         return;
     };
-    let Some(value) = read(knob, &entry.node, reader) else { return };
+    let Some(value) = read(knob.name, knob.kind(), &entry.node, reader) else { return };
     let place = entry.node.place;
     match knob.set(profile, value) {
         Ok(()) => {}
@@ -61,9 +101,8 @@ fn set(entry: &Entry, profile: &mut Profile, reader: &mut Reader) {
     }
 }
 
-fn read(knob: &Knob, node: &Node, reader: &mut Reader) -> Option<knobs::Value> {
-    let name = knob.name;
-    match knob.kind() {
+fn read(name: &'static str, kind: Kind, node: &Node, reader: &mut Reader) -> Option<knobs::Value> {
+    match kind {
         Kind::Count => match &node.value {
             Value::Integer(digits) => match whole(digits) {
                 Some(number) => Some(knobs::Value::Count(number)),
@@ -146,26 +185,37 @@ pub(super) fn schema_by_profile() -> Json {
         let names: Vec<&str> = profiles.iter().map(|profile| profile.name).collect();
         let properties: Map<String, Json> =
             knobs::of(profiles.first()?).map(|knob| (knob.name.to_owned(), schema(knob))).collect();
-        Some(json!({
-            "if": { "properties": { "profile": { "enum": names } } },
-            "then": { "properties": { "knobs": {
-                "properties": properties,
-                "additionalProperties": false,
-            } } },
-        }))
+        Some(rule(&names, &properties))
     });
-    rules.collect()
+    let of_quic = quic_knobs::KNOBS
+        .iter()
+        .map(|knob| (knob.name.to_owned(), schema_of(of_tcp(knob.kind()), knob.help)));
+    rules.chain([rule(&quic::profile::NAMES, &of_quic.collect())]).collect()
+}
+
+fn rule(profiles: &[&str], knobs: &Map<String, Json>) -> Json {
+    json!({
+        "if": { "properties": { "profile": { "enum": profiles } } },
+        "then": { "properties": { "knobs": {
+            "properties": knobs,
+            "additionalProperties": false,
+        } } },
+    })
 }
 
 fn schema(knob: &Knob) -> Json {
+    schema_of(knob.kind(), knob.help)
+}
+
+fn schema_of(kind: Kind, help: &str) -> Json {
     let size = json!({ "type": "string", "pattern": pattern::SIZE });
-    let mut schema = match knob.kind() {
+    let mut schema = match kind {
         Kind::Count => json!({ "type": "integer", "minimum": 0 }),
         Kind::Switch => json!({ "enum": [true, false, 0, 1] }),
         Kind::Size => size,
         Kind::Time => json!({ "type": "string", "pattern": pattern::DURATION }),
         Kind::Sizes => json!({ "type": "array", "items": size, "minItems": 3, "maxItems": 3 }),
     };
-    schema["description"] = knob.help.into();
+    schema["description"] = help.into();
     schema
 }

@@ -6,7 +6,7 @@ use tcp::knobs::{self, Knob};
 use tcp::profile::{Family, NAMES, Profile};
 
 use super::keys::Section;
-use super::knobs::in_words;
+use super::knobs::{in_words, of_tcp};
 use super::{apps, chance, element, flow, host, offload, path, reorder, sweep, tap, world};
 
 /// Every key of a scenario file, table by table, and every knob, system by system, in Markdown.
@@ -46,6 +46,7 @@ pub fn reference() -> String {
         knobs_of(&mut text, system, family);
     }
     knobs_of_rack(&mut text);
+    knobs_of_quic(&mut text);
     text
 }
 
@@ -99,6 +100,17 @@ fn knobs_of_rack(text: &mut String) {
 fn knob_rows(text: &mut String, knobs: impl Iterator<Item = &'static Knob>) {
     for knob in knobs {
         let _ = writeln!(text, "| `{}` | {} | {} |", knob.name, in_words(knob.kind()), knob.help);
+    }
+    text.push('\n');
+}
+
+fn knobs_of_quic(text: &mut String) {
+    let names: Vec<String> = quic::profile::NAMES.iter().map(|name| format!("`{name}`")).collect();
+    let _ = write!(text, "### Knobs of QUIC\n\nProfiles: {}.\n\n", names.join(", "));
+    let _ = write!(text, "| knob | takes | meaning |\n|---|---|---|\n");
+    for knob in quic::knobs::KNOBS {
+        let takes = in_words(of_tcp(knob.kind()));
+        let _ = writeln!(text, "| `{}` | {takes} | {} |", knob.name, knob.help);
     }
     text.push('\n');
 }

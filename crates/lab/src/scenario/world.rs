@@ -110,6 +110,7 @@ pub(super) fn read(root: &Node, sources: &Sources<'_>, reader: &mut Reader) -> O
     };
     if reader.faults.is_empty() {
         check_sizes(&scenario, root, path_nodes, flow_nodes, reader);
+        check_quic(&scenario, flow_nodes, tap_nodes, reader);
     }
     reader.faults.is_empty().then_some(scenario)
 }
@@ -153,6 +154,28 @@ fn check_sizes(
             );
             reader.report(Fault::new(node.place, message));
         }
+    }
+}
+
+/// What QUIC does not have.
+fn check_quic(scenario: &Scenario, flows: &[Node], taps: &[Node], reader: &mut Reader) {
+    let name = |host: usize| &scenario.hosts[host].name;
+    let has_quic = |host: usize| scenario.hosts[host].quic.is_some();
+    for (flow, node) in scenario.flows.iter().zip(flows) {
+        let (from, to) = (flow.from, flow.to);
+        if has_quic(from) != has_quic(to) {
+            let (quic, tcp) = if has_quic(from) { (from, to) } else { (to, from) };
+            let message = format!("{:?} has QUIC and {:?} has TCP", name(quic), name(tcp));
+            let hint = format!("give {:?} a profile such as \"quic-rfc9002\" too", name(tcp));
+            reader.report(Fault::new(node.place, message).hint(hint));
+        } else if has_quic(from) && (flow.nodelay || flow.keepalive.is_some()) {
+            let message = "`nodelay` and `keepalive` are options of TCP, this flow is of QUIC";
+            reader.report(Fault::new(node.place, message));
+        }
+    }
+    for (tap, node) in scenario.taps.iter().zip(taps).filter(|(tap, _)| has_quic(tap.host)) {
+        let message = format!("{:?} has QUIC, of which no capture is written", name(tap.host));
+        reader.report(Fault::new(node.place, message));
     }
 }
 

@@ -5,12 +5,14 @@ use machine::{Cx, Endpoint as _, PacketId, Verdict};
 use net::offload::split;
 use packet::{Dir, Segment};
 use record::{Event, Movement, PacketNumber, StationId, Who};
-use units::{Bytes, HostId};
+use units::{Bytes, FlowId, HostId, SeqNum};
 
 use super::{CLIENT, SERVER, Wake, World, end_of};
+use crate::datagrams::number_of;
 use crate::observer::Observer;
 use crate::road::Stop;
 use crate::scenario::TapPlace;
+use crate::transport::Transport;
 
 /// A packet on its way.
 #[derive(Debug, Clone, Copy, Default)]
@@ -73,11 +75,39 @@ impl<O: Observer> World<'_, O> {
         }
     }
 
+    /// Sends all that a QUIC endpoint wants to send.
+    pub(super) fn drain_quic(&mut self, index: usize) {
+        loop {
+            let end = &mut self.ends[index];
+            let (host, road) = (end.host, end.road);
+            let Transport::Quic(quic) = &mut end.stack else { return };
+            if !quic.wants_to_send() {
+                return;
+            }
+            let who = Who { host: HostId(host), flow: FlowId((index / 2) as u32) };
+            let mut cx = Cx { now: self.now, who, rec: &mut *self.observer };
+            let number = self.datagrams.reserve();
+            if quic.poll_transmit(&mut cx, self.datagrams.get_mut(number)).is_err() {
+                self.datagrams.release(number);
+                return;
+            }
+            let segment = self.datagrams.stand_in(number);
+            let size = self.datagrams.get(number).wire_len().get() as u32;
+            let id = self.pool.put(Parcel { segment, ..Parcel::default() });
+            self.depart_sized(host, road, id, size);
+        }
+    }
+
+    #[inline]
     fn depart_one(&mut self, host: u16, road: u32, id: PacketId) {
+        let size = self.pool.get(id).segment.wire_len().get() as u32;
+        self.depart_sized(host, road, id, size);
+    }
+
+    fn depart_sized(&mut self, host: u16, road: u32, id: PacketId, size: u32) {
         let number = PacketNumber(self.packets);
         self.packets += 1;
         let parcel = self.pool.get_mut(id);
-        let size = parcel.segment.wire_len().get() as u32;
         (parcel.number, parcel.size, parcel.next, parcel.damaged) = (number, size, road, false);
         self.look(host, TapPlace::Wire, true, id);
         self.step(|world| {
@@ -151,7 +181,10 @@ impl<O: Observer> World<'_, O> {
                 Verdict::Doubled => {
                     let copy = PacketNumber(self.packets);
                     self.packets += 1;
-                    let twin = Parcel { number: copy, ..*parcel };
+                    let mut twin = Parcel { number: copy, ..*parcel };
+                    if let Some(number) = number_of(&twin.segment) {
+                        twin.segment.ack = SeqNum(self.datagrams.copy(number));
+                    }
                     self.step(|_| Movement::Entered { station, packet });
                     self.step(|_| Movement::Copied { station, packet, copy });
                     self.step(|_| Movement::Entered { station, packet: copy });
@@ -170,6 +203,14 @@ impl<O: Observer> World<'_, O> {
     fn lose(&mut self, station: StationId, id: PacketId) {
         self.step(|world| Movement::Dropped { station, packet: world.pool.get(id).number });
         self.note_loss(id);
+        self.forget(id);
+    }
+
+    /// A packet is no more.
+    fn forget(&mut self, id: PacketId) {
+        if let Some(number) = number_of(&self.pool.get(id).segment) {
+            self.datagrams.release(number);
+        }
         self.pool.release(id);
     }
 
@@ -181,7 +222,7 @@ impl<O: Observer> World<'_, O> {
             packet: world.pool.get(id).number,
         });
         if self.pool.get(id).damaged {
-            return self.pool.release(id);
+            return self.forget(id);
         }
         self.look(host, TapPlace::Wire, false, id);
         let card = &mut self.cards[usize::from(host)];
@@ -222,6 +263,9 @@ impl<O: Observer> World<'_, O> {
     fn deliver(&mut self, host: u16, id: PacketId) {
         self.look(host, TapPlace::Stack, false, id);
         let segment = &self.pool.get(id).segment;
+        if let Some(number) = number_of(segment) {
+            return self.deliver_quic(host, id, number);
+        }
         let side = if segment.dir == Dir::Forward { SERVER } else { CLIENT };
         let index = end_of(segment.flow.0 as usize, side);
         let who = Who { host: HostId(host), flow: segment.flow };
@@ -230,8 +274,24 @@ impl<O: Observer> World<'_, O> {
             let packets = segment.packets().max(u32::from(segment.nsegs)) as u16;
             cx.emit(|| Event::Merged { packets, bytes: segment.payload });
         }
-        self.ends[index].tcp.handle_segment(&mut cx, segment);
+        if let Transport::Tcp(tcp) = &mut self.ends[index].stack {
+            tcp.handle_segment(&mut cx, segment);
+        }
         self.pool.release(id);
+        self.serve(index);
+    }
+
+    /// A QUIC packet reaches its endpoint.
+    fn deliver_quic(&mut self, host: u16, id: PacketId, number: u32) {
+        let packet = self.datagrams.get(number);
+        let side = if packet.dir == Dir::Forward { SERVER } else { CLIENT };
+        let index = end_of(packet.flow.0 as usize, side);
+        let who = Who { host: HostId(host), flow: packet.flow };
+        let mut cx = Cx { now: self.now, who, rec: &mut *self.observer };
+        if let Transport::Quic(quic) = &mut self.ends[index].stack {
+            quic.handle_segment(&mut cx, packet);
+        }
+        self.forget(id);
         self.serve(index);
     }
 }

@@ -42,6 +42,7 @@ pub(crate) fn host(name: &str, profile: &str) -> Host {
             _ => cc::Algorithm::NewReno,
         },
         profile,
+        quic: None,
         offload: Offload::default(),
         delay: Duration::ZERO,
         clock_phase: Duration::ZERO,

@@ -1,0 +1,74 @@
+//! Pacing: RFC 9002 section 7.7. Packets leave at 5/4 of the rate that fills a window in a round
+//! trip, after bursts of at most an initial window.
+
+use units::ratio::{scaled, scaled_up};
+use units::{Bytes, Duration, Instant};
+
+/// A leaky bucket of bytes that may leave at once.
+#[derive(Debug, Clone)]
+pub(crate) struct Pacer {
+    burst: u64,
+    tokens: u64,
+    since: Instant,
+}
+
+impl Pacer {
+    /// A full bucket of `burst` bytes.
+    pub(crate) const fn new(burst: u64) -> Self {
+        Self { burst, tokens: burst, since: Instant::ZERO }
+    }
+
+    /// When a packet of `size` bytes may leave: `None` is now.
+    pub(crate) fn release(
+        &mut self,
+        now: Instant,
+        size: u64,
+        window: Bytes,
+        smoothed: Duration,
+    ) -> Option<Instant> {
+        // What the rate of 5 windows in 4 round trips brings.
+        let (gain, span) = (5 * window.get().max(1), 4 * smoothed.as_nanos().max(1));
+        let refill = scaled(now.since(self.since).as_nanos(), gain, span);
+        if refill > 0 {
+            self.tokens = self.tokens.saturating_add(refill).min(self.burst);
+            self.since = now;
+        }
+        let short = size.min(self.burst).saturating_sub(self.tokens);
+        (short > 0).then(|| self.since + Duration::from_nanos(scaled_up(short, span, gain)))
+    }
+
+    /// A packet left.
+    pub(crate) const fn on_sent(&mut self, size: u64) {
+        self.tokens = self.tokens.saturating_sub(size);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_burst_leaves_at_once_and_the_rest_at_five_quarters_of_the_rate_section_7_7() {
+        let mut pacer = Pacer::new(12_000);
+        let (mut now, mut sent) = (Instant::ZERO, 0_u64);
+        let end = now + Duration::from_millis(400);
+        while now < end {
+            let (window, rtt) = (Bytes(120_000), Duration::from_millis(100));
+            match pacer.release(now, 1_200, window, rtt) {
+                None => {
+                    pacer.on_sent(1_200);
+                    sent += 1_200;
+                    if now == Instant::ZERO {
+                        assert!(sent <= 12_000);
+                    }
+                }
+                Some(at) => {
+                    assert!(at > now);
+                    now = at;
+                }
+            }
+        }
+        // 120 kB in 100 ms, times 5/4, for 400 ms, and the burst.
+        assert!(sent.abs_diff(600_000 + 12_000) <= 1_200, "{sent}");
+    }
+}

@@ -1,0 +1,45 @@
+//! The probe timeout: RFC 9002 section 6.2.
+
+use units::Duration;
+
+use crate::rtt::Rtt;
+
+/// When a probe is sent, and how many.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PtoRule {
+    /// `kInitialRtt`: taken for the round trip before the first sample.
+    pub initial_rtt: Duration,
+    /// Probes at each timeout: one or two (section 6.2.4).
+    pub probes: u32,
+    /// The connection is given up after so many timeouts in a row.
+    pub most: u32,
+}
+
+/// Time from the last ack-eliciting packet to a probe: doubled at each timeout in a row. The
+/// peer's `max_ack_delay` counts for application data only (section 6.2.1).
+pub(crate) fn period(
+    rtt: &Rtt,
+    granularity: Duration,
+    max_ack_delay: Duration,
+    timeouts: u32,
+) -> Duration {
+    let once = rtt.timeout(granularity) + max_ack_delay;
+    once.saturating_mul(1_u64 << timeouts.min(32))
+}
+
+#[cfg(test)]
+mod tests {
+    use units::Instant;
+
+    use super::*;
+
+    #[test]
+    fn it_is_the_round_trip_with_its_variance_and_the_peers_delay_doubled_each_time() {
+        let ms = Duration::from_millis;
+        let mut rtt = Rtt::new(ms(333));
+        rtt.on_sample(Instant::ZERO, ms(100), Duration::ZERO);
+        let period = |delay, timeouts| period(&rtt, ms(1), ms(delay), timeouts);
+        // 100 + 4 * 50.
+        assert_eq!([period(0, 0), period(25, 0), period(25, 2)], [ms(300), ms(325), ms(1_300)]);
+    }
+}

@@ -1,0 +1,147 @@
+//! A set of numbers as ranges: packet numbers that arrived, bytes of a stream that are lost.
+
+use std::collections::VecDeque;
+
+/// Half-open ranges `[start, end)`, in ascending order, apart from each other.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Ranges(VecDeque<(u64, u64)>);
+
+impl Ranges {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Number of ranges.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The lowest range.
+    pub(crate) fn first(&self) -> Option<(u64, u64)> {
+        self.0.front().copied()
+    }
+
+    /// From the lowest to the highest, or backwards.
+    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = (u64, u64)> + '_ {
+        self.0.iter().copied()
+    }
+
+    /// Number of the first range that ends at or beyond `place`.
+    fn first_reaching(&self, place: u64) -> usize {
+        // What arrives mostly lies at the end.
+        match self.0.back() {
+            Some(&(start, end)) if start <= place => {
+                if end >= place {
+                    self.0.len() - 1
+                } else {
+                    self.0.len()
+                }
+            }
+            _ => self.0.partition_point(|&(_, end)| end < place),
+        }
+    }
+
+    /// Adds `[start, end)`; returns how many numbers are new.
+    pub(crate) fn insert(&mut self, start: u64, end: u64) -> u64 {
+        if start >= end {
+            return 0;
+        }
+        let at = self.first_reaching(start);
+        let (mut low, mut high, mut known, mut joined) = (start, end, 0, 0);
+        while let Some(&(from, to)) = self.0.get(at + joined) {
+            if from > end {
+                break;
+            }
+            known += to.min(end).saturating_sub(from.max(start));
+            (low, high) = (low.min(from), high.max(to));
+            joined += 1;
+        }
+        match joined {
+            0 => self.0.insert(at, (low, high)),
+            _ => {
+                self.0[at] = (low, high);
+                self.0.drain(at + 1..at + joined);
+            }
+        }
+        end - start - known
+    }
+
+    /// Takes `[start, end)` out.
+    pub(crate) fn remove(&mut self, start: u64, end: u64) {
+        if start >= end {
+            return;
+        }
+        let mut at = self.0.partition_point(|&(_, to)| to <= start);
+        while let Some(&(from, to)) = self.0.get(at) {
+            if from >= end {
+                break;
+            }
+            match (from < start, to > end) {
+                (true, true) => {
+                    self.0[at].1 = start;
+                    self.0.insert(at + 1, (end, to));
+                    break;
+                }
+                (true, false) => {
+                    self.0[at].1 = start;
+                    at += 1;
+                }
+                (false, true) => {
+                    self.0[at].0 = end;
+                    break;
+                }
+                (false, false) => {
+                    self.0.remove(at);
+                }
+            }
+        }
+    }
+
+    /// Takes all below `place` out.
+    pub(crate) fn remove_below(&mut self, place: u64) {
+        while let Some(first) = self.0.front_mut() {
+            if first.1 > place {
+                first.0 = first.0.max(place);
+                break;
+            }
+            self.0.pop_front();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// A plain set of numbers says the same.
+        #[test]
+        fn it_is_a_set(steps in prop::collection::vec((0_u8..3, 0_u64..60, 0_u64..12), 0..80)) {
+            let (mut ranges, mut set) = (Ranges::default(), BTreeSet::new());
+            for (kind, start, len) in steps {
+                let end = start + len;
+                match kind {
+                    0 => {
+                        let new = (start..end).filter(|&n| set.insert(n)).count() as u64;
+                        prop_assert_eq!(ranges.insert(start, end), new);
+                    }
+                    1 => {
+                        set.retain(|n| !(start..end).contains(n));
+                        ranges.remove(start, end);
+                    }
+                    _ => {
+                        set.retain(|&n| n >= len);
+                        ranges.remove_below(len);
+                    }
+                }
+                let listed: Vec<_> = ranges.iter().flat_map(|(from, to)| from..to).collect();
+                prop_assert_eq!(&listed, &set.iter().copied().collect::<Vec<_>>());
+                prop_assert!(ranges.iter().zip(ranges.iter().skip(1)).all(|(a, b)| a.1 < b.0));
+            }
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! What has come of a stream (RFC 9000 section 2.2).
+
+use crate::packet::Chunk;
+use crate::ranges::Ranges;
+
+/// The receiving half of a stream.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct RecvStream {
+    arrived: Ranges,
+    read: u64,
+    end: Option<u64>,
+}
+
+impl RecvStream {
+    /// Takes in a piece; returns true if there is more to read in order, or the end has come.
+    pub(crate) fn on_chunk(&mut self, chunk: &Chunk) -> bool {
+        let before = (self.unread(), self.at_end());
+        if chunk.fin {
+            self.end = Some(chunk.end());
+        }
+        self.arrived.insert(chunk.offset, chunk.end());
+        (self.unread(), self.at_end()) != before
+    }
+
+    /// End of what has come in order.
+    pub(crate) fn in_order(&self) -> u64 {
+        self.arrived.first().map_or(0, |(start, end)| if start == 0 { end } else { 0 })
+    }
+
+    /// Bytes that lie ready.
+    pub(crate) fn unread(&self) -> u64 {
+        self.in_order() - self.read
+    }
+
+    /// Takes up to `most` bytes; returns how many.
+    pub(crate) fn read(&mut self, most: u64) -> u64 {
+        let bytes = self.unread().min(most);
+        self.read += bytes;
+        bytes
+    }
+
+    /// Bytes read so far.
+    pub(crate) const fn taken(&self) -> u64 {
+        self.read
+    }
+
+    /// Has all up to the end come?
+    pub(crate) fn is_complete(&self) -> bool {
+        self.end.is_some_and(|end| end == self.in_order())
+    }
+
+    /// Has all up to the end been read?
+    pub(crate) fn at_end(&self) -> bool {
+        self.end.is_some_and(|end| end == self.read)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_read_in_order_and_once() {
+        let mut stream = RecvStream::default();
+        let mut come = |offset, len, fin| stream.on_chunk(&Chunk { offset, len, fin });
+        assert!(!come(100, 50, true));
+        assert!(come(0, 60, false));
+        assert!(!come(20, 30, false));
+        assert_eq!((stream.read(40), stream.unread()), (40, 20));
+        assert!(stream.on_chunk(&Chunk { offset: 50, len: 50, fin: false }));
+        assert_eq!((stream.read(999), stream.taken()), (110, 150));
+        assert!(stream.is_complete() && stream.at_end());
+    }
+}

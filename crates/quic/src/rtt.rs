@@ -1,0 +1,119 @@
+//! Round-trip times: RFC 9002 section 5.
+
+use units::{Duration, Instant};
+
+/// The estimator of one connection, in whole nanoseconds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Rtt {
+    latest: Duration,
+    smoothed: Duration,
+    variance: Duration,
+    min: Duration,
+    first_sample: Option<Instant>,
+}
+
+impl Rtt {
+    /// Section 6.2.2: without a sample the round trip is taken to be `initial`.
+    pub(crate) fn new(initial: Duration) -> Self {
+        Self {
+            latest: Duration::ZERO,
+            smoothed: initial,
+            variance: half(initial),
+            min: Duration::ZERO,
+            first_sample: None,
+        }
+    }
+
+    /// Takes in a sample. `delay` is what the peer says it waited, already bounded.
+    pub(crate) fn on_sample(&mut self, now: Instant, latest: Duration, delay: Duration) {
+        self.latest = latest;
+        if self.first_sample.is_none() {
+            // Section 5.3: the first one alone counts.
+            self.first_sample = Some(now);
+            self.min = latest;
+            self.smoothed = latest;
+            self.variance = half(latest);
+            return;
+        }
+        self.min = self.min.min(latest);
+        // The delay is taken off unless the result would be below the least seen.
+        let plausible = latest >= self.min + delay;
+        let adjusted = if plausible { latest - delay } else { latest };
+        let (smoothed, adjusted) = (self.smoothed.as_nanos(), adjusted.as_nanos());
+        let variance = (3 * self.variance.as_nanos() + smoothed.abs_diff(adjusted)) / 4;
+        self.variance = Duration::from_nanos(variance);
+        self.smoothed = Duration::from_nanos((7 * smoothed + adjusted) / 8);
+    }
+
+    /// Has there been a sample, and when was the first?
+    pub(crate) const fn first_sample(&self) -> Option<Instant> {
+        self.first_sample
+    }
+
+    pub(crate) const fn smoothed(&self) -> Duration {
+        self.smoothed
+    }
+
+    pub(crate) const fn min(&self) -> Duration {
+        self.min
+    }
+
+    /// The larger of the latest and the smoothed one.
+    pub(crate) fn largest(&self) -> Duration {
+        self.latest.max(self.smoothed)
+    }
+
+    /// `smoothed + max(4 variance, granularity)` (section 6.2.1, without the peer's delay).
+    pub(crate) fn timeout(&self, granularity: Duration) -> Duration {
+        self.smoothed + self.variance.saturating_mul(4).max(granularity)
+    }
+}
+
+const fn half(span: Duration) -> Duration {
+    Duration::from_nanos(span.as_nanos() / 2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    fn sampled(samples: &[(u64, u64)]) -> Rtt {
+        let mut rtt = Rtt::new(ms(333));
+        for &(latest, delay) in samples {
+            rtt.on_sample(Instant::ZERO, ms(latest), ms(delay));
+        }
+        rtt
+    }
+
+    #[test]
+    fn the_first_sample_replaces_the_guess_section_5_3() {
+        assert_eq!(Rtt::new(ms(333)).timeout(ms(1)), ms(999));
+        let rtt = sampled(&[(100, 50)]);
+        assert_eq!((rtt.smoothed, rtt.variance, rtt.min), (ms(100), ms(50), ms(100)));
+        assert_eq!(rtt.timeout(ms(1)), ms(300));
+    }
+
+    #[test]
+    fn later_samples_are_weighed_without_the_peers_delay() {
+        let rtt = sampled(&[(100, 0), (140, 20)]);
+        // 3/4 of 50 and 1/4 of 20; 7/8 of 100 and 1/8 of 120.
+        assert_eq!(rtt.variance, Duration::from_micros(42_500));
+        assert_eq!(rtt.smoothed, Duration::from_micros(102_500));
+    }
+
+    #[test]
+    fn a_delay_that_would_undercut_the_least_sample_is_not_believed() {
+        assert_eq!(sampled(&[(100, 0), (110, 20)]).smoothed, Duration::from_micros(101_250));
+        // Just plausible: 120 - 20 is the least.
+        assert_eq!(sampled(&[(100, 0), (120, 20)]).smoothed, ms(100));
+    }
+
+    #[test]
+    fn the_least_sample_ignores_delays_section_5_2() {
+        assert_eq!(sampled(&[(100, 0), (90, 25), (95, 0)]).min, ms(90));
+    }
+}

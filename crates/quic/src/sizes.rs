@@ -1,0 +1,141 @@
+//! How many bytes headers and frames take (RFC 9000 sections 16, 17 and 19).
+
+use crate::packet::{Ack, AckFrequency, Chunk, Packet, Space};
+
+/// Bytes of a packet that are neither frames nor padding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Overhead {
+    /// Bytes of a connection id.
+    pub connection_id: u32,
+    /// Bytes of a packet number; `None` for the fewest that will do (RFC 9000 section 17.1).
+    pub packet_number: Option<u32>,
+    /// Bytes of the AEAD tag (RFC 9001 section 5.3).
+    pub tag: u32,
+}
+
+/// Bytes of a variable-length integer (section 16).
+pub const fn varint(n: u64) -> u32 {
+    match n {
+        0..=0x3f => 1,
+        0x40..=0x3fff => 2,
+        0x4000..=0x3fff_ffff => 4,
+        _ => 8,
+    }
+}
+
+impl Overhead {
+    /// Header and tag of a packet with this number, `acked` being the largest one the peer has
+    /// acknowledged.
+    pub(crate) fn of(&self, space: Space, number: u64, acked: Option<u64>) -> u32 {
+        let number = self.packet_number.unwrap_or_else(|| number_len(number, acked));
+        let header = match space {
+            // Flags, version, two ids with their lengths, the length of a token, Length.
+            Space::Initial => 1 + 4 + 2 * (1 + self.connection_id) + 1 + 2,
+            Space::Handshake => 1 + 4 + 2 * (1 + self.connection_id) + 2,
+            Space::Application => 1 + self.connection_id,
+        };
+        header + number + self.tag
+    }
+}
+
+/// Appendix A.2: twice the numbers that may be outstanding must fit.
+const fn number_len(number: u64, acked: Option<u64>) -> u32 {
+    let unacked = match acked {
+        Some(acked) => number - acked,
+        None => number + 1,
+    };
+    match unacked {
+        0..=0x80 => 1,
+        0x81..=0x8000 => 2,
+        0x8001..=0x80_0000 => 3,
+        _ => 4,
+    }
+}
+
+/// A STREAM frame but its data: the stream is number 0, offset and length are always there.
+pub(crate) const fn stream_header(offset: u64) -> u32 {
+    // The length of a datagram's worth takes two bytes, or one where it is short; two are kept.
+    1 + varint(0) + varint(offset) + 2
+}
+
+pub(crate) const fn crypto_header(offset: u64) -> u32 {
+    1 + varint(offset) + 2
+}
+
+pub(crate) fn ack(ack: &Ack) -> u32 {
+    let Some(&(first, last)) = ack.ranges.first() else { return 0 };
+    let more = ack.ranges.windows(2).map(|pair| {
+        let gap = pair[0].0 - pair[1].1 - 2;
+        varint(gap) + varint(pair[1].1 - pair[1].0)
+    });
+    let count = varint(ack.ranges.len() as u64 - 1);
+    1 + varint(last) + varint(ack.delay) + count + varint(last - first) + more.sum::<u32>()
+}
+
+const fn ack_frequency(frame: &AckFrequency) -> u32 {
+    // Type 0xaf takes two bytes; the sequence number is below 64.
+    let reordering = varint(frame.reordering as u64);
+    2 + 1 + varint(frame.threshold as u64) + varint(frame.max_delay_us) + reordering
+}
+
+const fn chunk(frame: Option<Chunk>, header: u32) -> u32 {
+    match frame {
+        Some(chunk) => header + chunk.len,
+        None => 0,
+    }
+}
+
+/// All frames of a packet.
+pub(crate) fn frames(packet: &Packet) -> u32 {
+    let stream = packet.stream.map_or(0, |chunk| stream_header(chunk.offset));
+    let crypto = packet.crypto.map_or(0, |chunk| crypto_header(chunk.offset));
+    let stream_id = varint(0);
+    ack(&packet.ack)
+        + chunk(packet.stream, stream)
+        + chunk(packet.crypto, crypto)
+        + packet.max_data.map_or(0, |max| 1 + varint(max))
+        + packet.max_stream_data.map_or(0, |max| 1 + stream_id + varint(max))
+        + packet.ack_frequency.as_ref().map_or(0, ack_frequency)
+        + u32::from(packet.handshake_done)
+        + u32::from(packet.ping)
+        // Type, error code, frame type, length of the reason.
+        + 4 * u32::from(packet.close)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const INET: Overhead = Overhead { connection_id: 8, packet_number: Some(4), tag: 0 };
+    const AEAD: Overhead = Overhead { connection_id: 8, packet_number: None, tag: 16 };
+
+    #[test]
+    fn integers_take_the_bytes_of_section_16() {
+        assert_eq!([varint(63), varint(64), varint(16_383), varint(16_384)], [1, 2, 2, 4]);
+        assert_eq!([varint((1 << 30) - 1), varint(1 << 30)], [4, 8]);
+    }
+
+    #[test]
+    fn inets_full_packet_carries_1231_bytes() {
+        let header = INET.of(Space::Application, 40, None) + stream_header(20_000);
+        assert_eq!((header, 1_252 - header), (21, 1_231));
+    }
+
+    #[test]
+    fn packet_numbers_are_as_short_as_appendix_a_2_allows() {
+        // Its example: 0xac5c02 with 0xabe8b3 acknowledged needs 16 bits, 0xace8fe 18 bits.
+        assert_eq!(number_len(0xac_5c02, Some(0xab_e8b3)), 2);
+        assert_eq!(number_len(0xac_e8fe, Some(0xab_e8b3)), 3);
+        assert_eq!(AEAD.of(Space::Application, 5, None), 1 + 8 + 1 + 16);
+    }
+
+    #[test]
+    fn an_ack_frame_grows_by_its_ranges() {
+        let one = Ack { ranges: vec![(0, 9)], delay: 3 };
+        assert_eq!(ack(&one), 5);
+        // Gaps and lengths are written less one (section 19.3.1).
+        let three = Ack { ranges: vec![(200, 299), (100, 198), (0, 33)], delay: 3 };
+        assert_eq!(ack(&three), 1 + 2 + 1 + 1 + 2 + (1 + 2) + (2 + 1));
+        assert_eq!(ack(&Ack::default()), 0);
+    }
+}

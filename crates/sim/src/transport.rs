@@ -1,0 +1,116 @@
+//! What carries a flow: TCP or QUIC.
+
+use machine::{Cx, Endpoint as _, Signal};
+use record::Recorder;
+use units::{Bytes, Duration, Instant};
+
+/// One end of a connection of either kind.
+#[derive(Debug)]
+pub(crate) enum Transport {
+    Tcp(tcp::Endpoint),
+    Quic(Box<quic::Endpoint>),
+}
+
+/// What both kinds have counted.
+pub(crate) struct Counted {
+    pub(crate) data_packets: u64,
+    pub(crate) retransmitted_packets: u64,
+    pub(crate) recoveries: u64,
+    pub(crate) timeouts: u64,
+    pub(crate) spurious: u64,
+    pub(crate) max_cwnd: Bytes,
+    pub(crate) mss: Bytes,
+    pub(crate) min_rtt: Option<Duration>,
+    /// Bytes of packets with payload that came, transport headers included, each once; QUIC only.
+    pub(crate) received_packet_bytes: Option<Bytes>,
+}
+
+/// Hands a call to whichever it is.
+macro_rules! either {
+    ($any:expr, $end:ident => $call:expr) => {
+        match $any {
+            Transport::Tcp($end) => $call,
+            Transport::Quic($end) => $call,
+        }
+    };
+}
+
+impl Transport {
+    pub(crate) fn open<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
+        match self {
+            Self::Tcp(tcp) => tcp.open(),
+            Self::Quic(quic) => quic.open(cx),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn write<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, bytes: u64) -> u64 {
+        either!(self, end => end.write(cx, bytes))
+    }
+
+    #[inline]
+    pub(crate) fn read_up_to<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, most: u64) -> u64 {
+        either!(self, end => end.read_up_to(cx, most))
+    }
+
+    pub(crate) fn close(&mut self) {
+        either!(self, end => end.close());
+    }
+
+    pub(crate) fn reset<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
+        either!(self, end => end.reset(cx));
+    }
+
+    #[inline]
+    pub(crate) fn at_end(&self) -> bool {
+        either!(self, end => end.at_end())
+    }
+
+    #[inline]
+    pub(crate) fn poll_signal(&mut self) -> Option<Signal> {
+        either!(self, end => end.poll_signal())
+    }
+
+    #[inline]
+    pub(crate) fn next_deadline(&self) -> Option<Instant> {
+        either!(self, end => end.poll_timeout()).map(|(at, _)| at)
+    }
+
+    #[inline]
+    pub(crate) fn handle_timeout<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
+        either!(self, end => end.handle_timeout(cx));
+    }
+
+    pub(crate) fn counted(&self) -> Counted {
+        match self {
+            Self::Tcp(tcp) => {
+                let totals = tcp.totals();
+                Counted {
+                    data_packets: totals.data_packets,
+                    retransmitted_packets: totals.retransmitted_packets,
+                    recoveries: totals.fast_recoveries,
+                    timeouts: totals.timeouts,
+                    spurious: totals.spurious,
+                    max_cwnd: totals.max_cwnd,
+                    mss: tcp.sender_state().mss,
+                    min_rtt: totals.min_rtt,
+                    received_packet_bytes: None,
+                }
+            }
+            Self::Quic(quic) => {
+                let totals = quic.totals();
+                Counted {
+                    data_packets: totals.data_packets,
+                    retransmitted_packets: totals.retransmitted_packets,
+                    recoveries: totals.recoveries,
+                    timeouts: totals.timeouts,
+                    spurious: 0,
+                    max_cwnd: totals.max_cwnd,
+                    mss: quic.sender_state().mss,
+                    min_rtt: totals.min_rtt,
+                    received_packet_bytes: Some(Bytes(totals.received_bytes)),
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! QUIC over whole paths, every run under the eyes of the verifier; beside TCP on one line.
+
+mod common;
+
+use ackclock_sim::audit::run_audited;
+use ackclock_sim::scenario::{App, Close, Element, Host, Only, Path, Rule, Shared};
+use ackclock_sim::{Outcome, Scenario, SetupError};
+use net::link::Limit;
+use quic::Profile;
+use record::Digest;
+use units::{Bytes, Duration, Ratio};
+
+use common::{bulk, host, link, road};
+
+fn quic_host(name: &str, profile: &str) -> Host {
+    Host { quic: Profile::named(profile), ..host(name, "rfc") }
+}
+
+fn world(profile: &str, forward: Vec<Element>, reverse: Vec<Element>, bytes: u64) -> Scenario {
+    Scenario {
+        title: "quic".into(),
+        seed: 3,
+        duration: Duration::from_secs(600),
+        hosts: vec![quic_host("a", profile), quic_host("b", profile)],
+        paths: vec![Path { from: 0, to: 1, forward, reverse }],
+        shared: Vec::new(),
+        flows: vec![bulk(bytes)],
+        taps: Vec::new(),
+    }
+}
+
+fn audited(scenario: &Scenario) -> (Outcome, u64) {
+    let mut digest = Digest::default();
+    let (outcome, summary) = run_audited(scenario, &mut digest).unwrap();
+    for (flow, ends) in outcome.flows.iter().zip(&summary.flows) {
+        assert!(flow.finished, "{flow:?}");
+        assert_eq!(ends[0].written, ends[1].read);
+    }
+    (outcome, digest.value())
+}
+
+#[test]
+fn all_bytes_arrive_under_every_profile_and_the_run_repeats() {
+    for name in quic::profile::NAMES {
+        let roads = || road(50_000_000, Duration::from_millis(10));
+        let scenario = world(name, roads(), roads(), 3_000_000);
+        let (outcome, digest) = audited(&scenario);
+        let flow = &outcome.flows[0];
+        assert_eq!((flow.profile, flow.bytes), (name, Bytes(3_000_000)));
+        assert!(flow.received_packet_bytes.unwrap() > flow.bytes);
+        assert_eq!(digest, audited(&scenario).1);
+    }
+}
+
+fn rough() -> Vec<Element> {
+    let share = |n| Rule::Share(Ratio::new(n, 100).unwrap());
+    let span = Duration::from_millis;
+    vec![
+        Element::Loss { rule: share(2), only: Only::All },
+        link(20_000_000, Limit::Packets(30)),
+        Element::Duplicate { rule: share(3), only: Only::All },
+        Element::Corrupt { rule: share(1), only: Only::All },
+        Element::Late { rule: share(3), only: Only::All, by: span(7) },
+        Element::Jitter { most: span(3) },
+        Element::Delay(span(12)),
+    ]
+}
+
+#[test]
+fn loss_copies_damage_and_disorder_harm_nothing() {
+    for name in quic::profile::NAMES {
+        for seed in 0..6 {
+            let scenario = Scenario { seed, ..world(name, rough(), rough(), 1_000_000) };
+            audited(&scenario);
+        }
+    }
+}
+
+#[test]
+fn requests_and_resets_work_over_quic() {
+    let roads = || road(20_000_000, Duration::from_millis(15));
+    let mut scenario = world("quic-rfc9002", rough(), rough(), 0);
+    scenario.flows[0].app = App::Requests {
+        request: Bytes(300),
+        response: Bytes(40_000),
+        think: Duration::from_millis(50),
+        count: Some(20),
+    };
+    let outcome = run_audited(&scenario, &mut Digest::default()).unwrap().0;
+    assert_eq!(outcome.flows[0].bytes, Bytes(20 * 40_000));
+    let mut scenario = world("quic-rfc9002", roads(), roads(), 500_000);
+    scenario.flows[0].close = Close::Reset;
+    let outcome = run_audited(&scenario, &mut Digest::default()).unwrap().0;
+    assert!(outcome.ended < units::Instant::ZERO + Duration::from_secs(60));
+}
+
+#[test]
+fn quic_and_tcp_share_a_bottleneck() {
+    let far = || vec![Element::Shared(0), Element::Delay(Duration::from_millis(20))];
+    let near = || vec![Element::Delay(Duration::from_millis(20))];
+    let path = |from, to| Path { from, to, forward: far(), reverse: near() };
+    let mut scenario = world("quic-rfc9002", far(), near(), 6_000_000);
+    scenario.shared =
+        vec![Shared { name: "line".into(), element: link(20_000_000, Limit::Packets(60)) }];
+    scenario.hosts.extend([host("c", "freebsd-14.3"), host("d", "freebsd-14.3")]);
+    scenario.paths = vec![path(0, 1), path(2, 3)];
+    scenario.flows = vec![
+        bulk(6_000_000),
+        ackclock_sim::scenario::Flow { path: 1, from: 2, to: 3, ..bulk(6_000_000) },
+    ];
+    let (outcome, _) = audited(&scenario);
+    let rates: Vec<f64> = outcome.flows.iter().map(|flow| flow.goodput_bps() / 1e6).collect();
+    // Neither starves: 12 MB over 20 Mbit/s take 4.8 s at least.
+    assert!(rates.iter().all(|rate| *rate > 4.0), "{rates:?}");
+}
+
+#[test]
+fn a_flow_between_quic_and_tcp_is_refused() {
+    let roads = || road(20_000_000, Duration::from_millis(15));
+    let mut scenario = world("quic-rfc9002", roads(), roads(), 1_000);
+    scenario.hosts[1].quic = None;
+    let error = ackclock_sim::run(&scenario, &mut Digest::default()).unwrap_err();
+    assert_eq!(error, SetupError::Transport { flow: 0 });
+}
