@@ -3,6 +3,7 @@
 //! Reading order: [`row`] (a figure, its kind, its band), [`slow_start_lro`] (the first case),
 //! [`reordering`] (the second); [`text`] and [`Report`] (how results are shown).
 
+pub mod mathis;
 pub mod reordering;
 pub mod row;
 pub mod slow_start_lro;
@@ -40,6 +41,12 @@ pub const CASES: &[Case] = &[
         title: "Groups of packets that arrive last first, and what FreeBSD's stacks make of it",
         source: "R. Stewart, FreeBSD Journal: Improving TCP's Responses to Reordering",
         run: reordering::measure,
+    },
+    Case {
+        id: "mathis",
+        title: "QUIC NewReno on a lossy link, against the formula of Mathis",
+        source: "Congestion Avoidance on a lossy link: the Mathis experiment in INET's QUIC model",
+        run: mathis::measure,
     },
 ];
 

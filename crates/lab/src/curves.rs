@@ -95,7 +95,7 @@ fn in_segments(bytes: Bytes, mss: Bytes) -> i64 {
 }
 
 /// Appends a value that holds from `x` on, unless it already does.
-fn push(points: &mut Vec<Point>, x: i64, y: i64) {
+pub(crate) fn push(points: &mut Vec<Point>, x: i64, y: i64) {
     match points.last_mut() {
         Some(last) if last.y == y => {}
         Some(last) if last.x == x => last.y = y,

@@ -3,13 +3,15 @@
 //! `cargo xtask docs` writes them; a test there refuses one that is not the present
 //! program's.
 
+use record::{Event, Recorder, SenderState, Who};
 use trace::svg::{Axis, Chart, Draw, Mark, Panel, Point, Series};
-use units::Duration;
+use units::{Duration, HostId, Instant};
 
+use crate::cases::mathis;
 use crate::cases::reordering::map::{self, Fate};
 use crate::cases::slow_start_lro::{RAMP, TRACE};
 use crate::cases::{CaseError, load, run};
-use crate::curves::{Curve, Curves, TIME, render};
+use crate::curves::{Curve, Curves, TIME, push, render};
 
 /// A picture by the name of its file.
 #[derive(Debug, Clone, Copy)]
@@ -34,6 +36,7 @@ pub const PICTURES: &[Picture] = &[
     Picture { file: "slow-start-trace.svg", draw: slow_start_trace },
     Picture { file: "slow-start-ramp.svg", draw: slow_start_ramp },
     Picture { file: "reordering-map.svg", draw: reordering_map },
+    Picture { file: "mathis-cycle.svg", draw: mathis_cycle },
 ];
 
 fn curve(text: &str, name: &str, set: &[&str]) -> Result<Curve, CaseError> {
@@ -151,6 +154,67 @@ fn reordering_map() -> Result<String, CaseError> {
         title: "Groups that arrive last first: which of them a stack takes for losses",
         subtitle: "scenarios/reordering.toml, seed 1: 1 MB for each gap and size of group",
         x: Axis { title: "from the first packet of a group to its last", unit: "ms", decimals: 3 },
+        panels: panels.collect(),
+        ..Chart::default()
+    }))
+}
+
+/// What a QUIC sender holds, in thousandths of a packet.
+#[derive(Debug, Default)]
+struct QuicCurves {
+    cwnd: Vec<Point>,
+    in_flight: Vec<Point>,
+    partial: Vec<Point>,
+}
+
+/// When the picture of the limit cycle begins.
+const CYCLE_FROM: Duration = Duration::from_millis(3_000);
+
+impl Recorder for QuicCurves {
+    const ON: bool = true;
+
+    fn record(&mut self, at: Instant, who: Who, _: Event, state: Option<&SenderState>) {
+        let (Some(state), HostId(0)) = (state, who.host) else { return };
+        let since = at.since(Instant::ZERO + CYCLE_FROM);
+        if since.is_zero() {
+            return;
+        }
+        let x = i64::try_from(since.as_nanos()).unwrap_or(i64::MAX);
+        let packets = |bytes: units::Bytes| (bytes.get() * 1_000 / state.mss.get().max(1)) as i64;
+        push(&mut self.cwnd, x, packets(state.cwnd));
+        push(&mut self.in_flight, x, packets(state.in_flight));
+        push(&mut self.partial, x, packets(state.partial_acked));
+    }
+}
+
+impl sim::Observer for QuicCurves {}
+
+/// The limit cycles of the Mathis experiment: window, flight and counter.
+fn mathis_cycle() -> Result<String, CaseError> {
+    let of = |every: u32| -> Result<QuicCurves, CaseError> {
+        let acks = format!("host.server.knobs.numReceivedAckElicitingsBeforeAck={every}");
+        let loaded = load(mathis::SCENARIO, "mathis.toml", &["duration=3.05s", &acks])?;
+        let mut curves = QuicCurves::default();
+        run(&loaded, &mut curves)?;
+        Ok(curves)
+    };
+    let runs = [("ACK every packet", of(1)?), ("ACK every other packet", of(2)?)];
+    let panels = runs.iter().map(|(title, curves)| {
+        let series = |name, look, points| Series { name, look, draw: Draw::Step, points };
+        Panel {
+            y: Axis { title, unit: "packets", decimals: 3 },
+            series: vec![
+                series("cwnd", 0, &curves.cwnd),
+                series("bytesInFlight", 1, &curves.in_flight),
+                series("partialBytesAcked", 2, &curves.partial),
+            ],
+            ..Panel::default()
+        }
+    });
+    Ok(render(&Chart {
+        title: "QUIC under periodic loss: cycles of 7 and of 8 round trips",
+        subtitle: "scenarios/mathis.toml, seed 1: 50 ms from a second after the start, RTT 2 ms",
+        x: TIME,
         panels: panels.collect(),
         ..Chart::default()
     }))

@@ -1,0 +1,85 @@
+//! Other round trips and other shares of loss.
+
+use std::fmt::Write as _;
+
+use units::Duration;
+
+use super::headline::acks;
+use super::theory::{expected, path};
+use super::world::{Loss, Variant, spread};
+use crate::cases::{CaseError, Row};
+
+const fn ms(ms: u64) -> Duration {
+    Duration::from_millis(ms)
+}
+
+pub(super) fn rows() -> Result<Vec<Row>, CaseError> {
+    let mut rows = Vec::new();
+    let thin = [(2, 185.484), (4, 92.746), (8, 46.3746), (20, 18.550), (100, 3.710)];
+    for (rtt, published) in thin {
+        // Eighty cycles of 27 round trips.
+        let variant = Variant::new(1, Loss::Periodic(1_000)).rtt(ms(rtt)).settled(2_160);
+        let name = format!("periodic loss of 0.1 %, ACK every packet, RTT {rtt} ms");
+        let mbps = variant.mbps()?;
+        let (low, high) = (published * 0.999, published * 1.001);
+        let row = Row::band(name, "Mbit/s", published, Some(mbps), low, high);
+        rows.push(row.note("INET's data file mathis_validation.npy"));
+    }
+    for (rtt, periodic, random) in
+        [(10, 31.30, 36.6), (25, 31.30, 36.7), (50, 31.30, 37.3), (100, 33.39, 38.3)]
+    {
+        let scale = rtt as f64 / 2.0;
+        let name = |loss: &str| {
+            format!("{loss} loss, ACK every other packet, RTT {rtt} ms, times RTT / 2 ms")
+        };
+        let variant = |loss| Variant::new(2, loss).rtt(ms(rtt));
+        let mbps = variant(Loss::Periodic(50)).settled(2_240).mbps()? * scale;
+        rows.push(
+            Row::predicted(name("periodic"), "Mbit/s", Some(periodic), Some(mbps))
+                .note("independent model; the delay of ACKs is 25 ms"),
+        );
+        let runs: Result<Vec<f64>, CaseError> = (1..=8)
+            .map(|seed| variant(Loss::Random(50)).seed(seed).settled(2_250).mbps())
+            .collect();
+        let (mean, deviation) = spread(&runs?);
+        let theory = expected(2, &path(ms(rtt), 50)?) * scale;
+        rows.push(Row::predicted(name("random"), "Mbit/s", Some(random), Some(mean * scale)).note(
+            format!(
+                "independent model; 8 runs of 2250 RTT scatter by {:.2}; theory {theory:.2}",
+                deviation * scale
+            ),
+        ));
+    }
+    Ok(rows)
+}
+
+/// Theory, simulation and ratio over loss and round trip: random loss, 2 runs of 2,000 round trips.
+pub(super) fn grid() -> Result<String, CaseError> {
+    let mut text = String::from(
+        "Random loss, Mbit/s: theory, simulation (mean of 2 runs of 2000 RTT), simulation / theory\n",
+    );
+    for every in [1, 2] {
+        let _ = write!(text, "  {:<24}", acks(every));
+        for rtt in [2, 20, 100] {
+            let _ = write!(text, "{:>26}", format!("RTT {rtt} ms"));
+        }
+        text.push('\n');
+        for (per_loss, share) in [(20, "5 %"), (50, "2 %"), (100, "1 %"), (500, "0.2 %")] {
+            let _ = write!(text, "    p = {share:<18}");
+            for rtt in [2, 20, 100] {
+                let theory = expected(every, &path(ms(rtt), per_loss)?);
+                let runs: Result<Vec<f64>, CaseError> = (1..=2)
+                    .map(|seed| {
+                        let loss = Loss::Random(per_loss);
+                        Variant::new(every, loss).rtt(ms(rtt)).seed(seed).settled(2_000).mbps()
+                    })
+                    .collect();
+                let (mean, _) = spread(&runs?);
+                let cell = format!("{theory:.2} {mean:.2} {:.2}", mean / theory);
+                let _ = write!(text, "{cell:>26}");
+            }
+            text.push('\n');
+        }
+    }
+    Ok(text)
+}
