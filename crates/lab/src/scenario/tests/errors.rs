@@ -232,3 +232,26 @@ fn bytes_that_are_no_text_have_a_place() {
     assert_eq!((error.line, error.column, error.source_line.as_str()), (2, 6, "x = \""));
     assert_eq!(error.found.as_deref(), Some("0xff"));
 }
+
+#[test]
+fn quic_has_hosts_knobs_and_rules_of_its_own() {
+    one_mistake("\"freebsd-13.2\"", "\"quic-rfc9002\"", "\"a\" has QUIC and \"b\" has TCP");
+    let quic = SMALL
+        .replace("\"freebsd-13.2\"", "\"quic-rfc9002\"")
+        .replace("\"linux-6.18\", cc = \"reno\"", "\"quic-inet-2025-02\"");
+    assert_eq!(mistakes(&quic, &[]), Vec::<String>::new());
+    let one = |from: &str, to: &str, expected: &str| {
+        let mistakes = mistakes(&quic.replace(from, to), &[]);
+        assert_eq!(mistakes.len(), 1, "{from} -> {to}: {mistakes:?}");
+        assert!(mistakes[0].contains(expected), "{from} -> {to}: {}", mistakes[0]);
+    };
+    one("\"1MB\"", "\"1MB\", nodelay = true", "options of TCP, this flow is of QUIC");
+    one("flow = [", "tap = [{ host = \"a\" }]\nflow = [", "of which no capture is written");
+    let host = |keys: &str, expected: &str| {
+        one("\"quic-rfc9002\"", &format!("\"quic-rfc9002\", {keys}"), expected);
+    };
+    host("knobs = { pacin = true }", "quic-rfc9002 has no knob `pacin`");
+    host("knobs = { pacing = \"fast\" }", "`true`, `false`, 0 or 1");
+    host("knobs = { max_ack_delay = \"20s\" }", "`max_ack_delay` is out of range");
+    host("mtu = \"1200B\"", "QUIC needs packets of 1228 B");
+}
