@@ -235,6 +235,7 @@ impl Tcp {
             bytes,
             packets,
             nsegs: 1,
+            ends_recovery: false,
             resending: false,
             snd_wnd: u64::MAX,
             window_limited: true,
