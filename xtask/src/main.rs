@@ -4,10 +4,12 @@
 //! - `cargo xtask floors` lists the crates by floor and refuses an upward dependency.
 //! - `cargo xtask digest` prints fingerprints of fixed runs: the same in debug and release.
 //! - `cargo xtask worlds` runs random worlds and makes a failing one small.
+//! - `cargo xtask calibrate` repeats the search for the inputs that the case `cubic-hz` fits.
 //! - `cargo xtask docs` draws the pictures and sets the README's trace anew.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a chore reports to its caller")]
 
+mod calibrate;
 mod digest;
 mod docs;
 mod floors;
@@ -17,7 +19,7 @@ mod worlds;
 use std::path::Path;
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask golden [DIR or FILE] | floors | digest | docs
+const USAGE: &str = "usage: cargo xtask golden [DIR or FILE] | floors | digest | docs | calibrate
        cargo xtask worlds [--count N] [--from K] [--seed S] [--jobs J] [--world K] [--out DIR]";
 
 fn main() -> ExitCode {
@@ -29,6 +31,7 @@ fn main() -> ExitCode {
         (Some("floors"), []) => list_floors(),
         (Some("digest"), []) => digest::run(),
         (Some("docs"), []) => docs::run(),
+        (Some("calibrate"), []) => calibrate::run(),
         (Some("worlds"), options) => worlds::run(options),
         _ => {
             eprintln!("{USAGE}");

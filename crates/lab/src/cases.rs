@@ -1,8 +1,10 @@
 //! Published cases: every figure of a document beside what Ackclock measures.
 //!
 //! Reading order: [`row`] (a figure, its kind, its band), [`slow_start_lro`] (the first case),
-//! [`reordering`] (the second); [`text`] and [`Report`] (how results are shown).
+//! [`reordering`], [`mathis`] and [`cubic_hz`] (the others); [`text`] and [`Report`] (how results are
+//! shown).
 
+pub mod cubic_hz;
 pub mod mathis;
 pub mod reordering;
 pub mod row;
@@ -47,6 +49,13 @@ pub const CASES: &[Case] = &[
         title: "QUIC NewReno on a lossy link, against the formula of Mathis",
         source: "Congestion Avoidance on a lossy link: the Mathis experiment in INET's QUIC model",
         run: mathis::measure,
+    },
+    Case {
+        id: "cubic-hz",
+        title: "CUBIC's TCP-friendly window and the kernel's tick",
+        source: "Cheng Cui, FreeBSD review D46546, 5 September 2024: cc_cubic: use newreno to \
+                 emulate AIMD in TCP-friendly region",
+        run: cubic_hz::measure,
     },
 ];
 

@@ -8,6 +8,10 @@ const MISSES: &[&str] = &[
     "base stack, gap 0 ms: round trips per false recovery",
     "RACK main, gap 15 ms, 10MB: goodput / order kept",
     "RACK main, gap 15 ms, 100MB: goodput / order kept",
+    "1 % loss, hz 100: stock of NewReno",
+    "1 % loss: stock moves over hz 100 to 10000",
+    "2 % loss, hz 100: stock of NewReno",
+    "2 % loss: stock moves over hz 100 to 10000",
 ];
 
 #[test]
