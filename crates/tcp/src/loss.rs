@@ -29,7 +29,7 @@ pub(crate) enum Repair {
 
 impl Repair {
     /// The way of a connection for which SACK was agreed or not.
-    pub(crate) const fn new(profile: &Profile, sack: bool) -> Self {
+    pub(crate) fn new(profile: &Profile, sack: bool) -> Self {
         match profile.loss {
             LossRule::Holes(rule) if sack => Self::Holes(HolesLoss::new(rule)),
             LossRule::Timed(rule) if sack => Self::Timed(TimedLoss::new(rule, profile.hz)),

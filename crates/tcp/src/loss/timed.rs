@@ -80,7 +80,7 @@ struct Account {
 }
 
 impl TimedLoss {
-    pub(crate) const fn new(rule: TimedRule, hz: u32) -> Self {
+    pub(crate) fn new(rule: TimedRule, hz: u32) -> Self {
         let (pto, probes) = match rule {
             // RFC 8985 section 7.2: the peer may delay by 200 ms, if nothing better is known.
             TimedRule::Rfc => (PtoRule::Rfc { max_ack_delay: Duration::from_millis(200) }, 1),

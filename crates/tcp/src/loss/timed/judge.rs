@@ -21,7 +21,7 @@ pub(super) enum Judge {
     /// Linux.
     Linux(Rack),
     /// FreeBSD's RACK stack.
-    FreeBsd(FreeBsd),
+    FreeBsd(Box<FreeBsd>),
 }
 
 /// FreeBSD's RACK stack.
@@ -47,18 +47,18 @@ pub(super) struct Moment {
 }
 
 impl Judge {
-    pub(super) const fn new(rule: TimedRule) -> Self {
+    pub(super) fn new(rule: TimedRule) -> Self {
         match rule {
             TimedRule::Rfc => Self::Rfc(Rack::new()),
             TimedRule::Linux => Self::Linux(Rack::new()),
-            TimedRule::Rack(rule) => Self::FreeBsd(FreeBsd {
+            TimedRule::Rack(rule) => Self::FreeBsd(Box::new(FreeBsd {
                 rule,
                 rack: RackFreeBsd::new(rule.thresh),
                 undo: RackUndo::new(rule.rtt_divisor),
                 reverts: Reverts::none(),
                 latest: (0, Duration::ZERO),
                 least: None,
-            }),
+            })),
         }
     }
 
@@ -204,9 +204,9 @@ impl Judge {
     }
 
     /// Segments of unused credit that a recovery leaves behind.
-    pub(super) const fn addback(&self) -> u64 {
+    pub(super) fn addback(&self) -> u64 {
         match self {
-            Self::FreeBsd(freebsd) => freebsd.rule.addback as u64,
+            Self::FreeBsd(freebsd) => u64::from(freebsd.rule.addback),
             Self::Rfc(_) | Self::Linux(_) => 0,
         }
     }
@@ -261,7 +261,7 @@ impl Judge {
     }
 
     /// Round trip of the packet judged newest.
-    pub(super) const fn rack_rtt(&self) -> Duration {
+    pub(super) fn rack_rtt(&self) -> Duration {
         match self {
             Self::Rfc(rack) | Self::Linux(rack) => rack.rtt(),
             Self::FreeBsd(freebsd) => freebsd.latest.1,
