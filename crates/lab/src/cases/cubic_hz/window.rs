@@ -73,6 +73,7 @@ fn gained(params: Params, hz: u32, rtt_us: u64) -> Option<f64> {
             bytes: u64::from(MSS),
             packets: 1,
             nsegs: 1,
+            ends_recovery: false,
             resending: false,
             snd_wnd: 1 << 30,
             window_limited: true,
