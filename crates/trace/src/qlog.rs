@@ -38,18 +38,20 @@ mod decode;
 mod encode;
 mod fields;
 mod header;
+mod item;
 mod model;
 mod problem;
 mod read;
 mod source;
 mod write;
 
+pub use item::{Container, FileInfo, Generation, Item};
 pub use model::{
     Data, Event, Frame, Metrics, Packet, PacketHeader, Parameters, RecoveryParameters, Trace,
     Vantage,
 };
 pub use problem::{Loss, Problem, ProblemKind};
-pub use read::{Container, FileInfo, Generation, Item, MAX_RECORD, Reader};
+pub use read::{MAX_RECORD, Reader};
 pub use write::{Form, Writer};
 
 const NANOS_PER_MS: f64 = 1e6;

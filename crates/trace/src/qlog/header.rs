@@ -5,9 +5,9 @@ use units::Duration;
 
 use super::NANOS_PER_MS;
 use super::fields::{Fields, nanos};
+use super::item::Generation;
 use super::model::{Trace, Vantage};
 use super::problem::{ProblemKind, short};
-use super::read::Generation;
 
 /// How the times of a trace are to be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

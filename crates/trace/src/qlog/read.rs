@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use super::decode;
 use super::header::{self, Context};
-use super::model::{Event, Trace};
+use super::item::{Container, FileInfo, Item};
 use super::problem::{Loss, Problem, ProblemKind, short};
 use super::source::{BEGINNING, Source, event_begins};
 
@@ -18,83 +18,6 @@ use super::source::{BEGINNING, Source, event_begins};
 pub const MAX_RECORD: usize = 1_024 * 1_024;
 /// The byte before each record of a JSON text sequence (RFC 7464).
 const RECORD: u8 = 0x1e;
-
-/// Generations of the format.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Generation {
-    /// `draft-00`: events are lists.
-    Draft00,
-    /// `draft-01`, and 0.1: events are lists.
-    Draft01,
-    /// `draft-02` with its candidates, and 0.2.
-    Draft02,
-    /// 0.3, with its candidates.
-    V0_3,
-    /// 0.4: the drafts 04 to 09 of the working group.
-    V0_4,
-    /// The drafts since then: `file_schema` in place of a version.
-    Current,
-}
-
-impl Generation {
-    pub(super) fn of_version(version: &str) -> Option<Self> {
-        match version {
-            "draft-00" | "0.0" => Some(Self::Draft00),
-            "draft-01" | "0.1" => Some(Self::Draft01),
-            "draft-02-wip" | "draft-02" | "draft-02-RC1" | "0.2" => Some(Self::Draft02),
-            "qlog-03-WIP" | "draft-03" | "0.3" => Some(Self::V0_3),
-            "0.4" => Some(Self::V0_4),
-            _ => None,
-        }
-    }
-
-    /// As people call it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Draft00 => "draft-00",
-            Self::Draft01 => "draft-01",
-            Self::Draft02 => "draft-02",
-            Self::V0_3 => "0.3",
-            Self::V0_4 => "0.4",
-            Self::Current => "of the drafts",
-        }
-    }
-}
-
-/// How the events lie in the file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Container {
-    /// In one JSON document.
-    Document,
-    /// One a line.
-    Lines,
-    /// In a JSON text sequence.
-    Sequence,
-}
-
-/// What a file says of itself and of a trace in it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct FileInfo {
-    /// Its generation.
-    pub generation: Generation,
-    /// How its events lie in it.
-    pub container: Container,
-    /// Title of the file.
-    pub title: String,
-    /// The trace whose events follow.
-    pub trace: Trace,
-}
-
-/// One thing that a log tells.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Item {
-    /// A trace begins.
-    Header(Box<FileInfo>),
-    /// An event.
-    Event(Event),
-    /// Something is wrong; reading goes on.
-    Problem(Problem),
-}
 
 /// Where in the file reading is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
