@@ -48,7 +48,7 @@ impl Sweeps {
         let mut all: Vec<Sweep> = Vec::new();
         let mut errors = Vec::new();
         for entry in entries {
-            for (place, inside) in pieces(file, entry).map_err(|error| vec![error])? {
+            for (place, inside) in pieces(file, entry)? {
                 match sweep(inside, place, entry) {
                     Ok(None) => {}
                     Ok(Some(sweep)) if all.iter().all(|known| known.name != sweep.name) => {
@@ -120,7 +120,7 @@ impl Sweeps {
         let mut value = String::new();
         let mut done = 0;
         let characters: Vec<char> = entry.value.chars().collect();
-        let pieces = pieces(&self.file, entry).map_err(|error| vec![error])?;
+        let pieces = pieces(&self.file, entry)?;
         for (place, inside) in pieces {
             value.extend(&characters[done..place.0]);
             done = place.0 + place.1;
@@ -147,7 +147,7 @@ impl Sweeps {
 type Piece<'e> = ((usize, usize), &'e str);
 
 /// What stands in `${…}`, with its place in characters, braces included.
-fn pieces<'e>(file: &str, entry: &'e Entry) -> Result<Vec<Piece<'e>>, ScenarioError> {
+fn pieces<'e>(file: &str, entry: &'e Entry) -> Result<Vec<Piece<'e>>, Vec<ScenarioError>> {
     let value = entry.value.as_str();
     let characters = |byte: usize| value[..byte].chars().count();
     let mut pieces = Vec::new();
@@ -157,7 +157,7 @@ fn pieces<'e>(file: &str, entry: &'e Entry) -> Result<Vec<Piece<'e>>, ScenarioEr
             let at = characters(begin);
             let width = value.chars().count() - at;
             let message = "this sweep has no end".to_owned();
-            return Err(entry.error(file, (at, width), message, "a closing }"));
+            return Err(vec![entry.error(file, (at, width), message, "a closing }")]);
         };
         let at = characters(begin);
         pieces.push(((at, characters(end + 1) - at), &value[begin + 2..end]));
