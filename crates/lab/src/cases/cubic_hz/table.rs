@@ -15,7 +15,7 @@ const PUBLISHED: [(u32, &str, [f64; 2]); 6] = [
 const LOSS: [(&str, Loss); 2] = [("1", Loss::Periodic(100)), ("2", Loss::Periodic(50))];
 /// The same share, lost at random.
 const AT_RANDOM: [(&str, Loss); 2] = [("1", Loss::Random("1")), ("2", Loss::Random("2"))];
-/// FreeBSD's default stack, and RACK, which has no timeouts here.
+/// FreeBSD's default stack, and RACK, which repairs a lost retransmission in time.
 const BASE: &str = "freebsd-main";
 const RACK: &str = "freebsd-rack-main";
 /// What the rows assert that this model does not meet, and why.
