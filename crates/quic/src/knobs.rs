@@ -305,7 +305,7 @@ impl Knob {
     }
 }
 
-fn within<T: PartialOrd>(
+fn within<T: PartialOrd + Copy>(
     value: T,
     least: T,
     most: T,

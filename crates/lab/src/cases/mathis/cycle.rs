@@ -71,11 +71,11 @@ fn first(tape: &Tape, rtt: Duration) -> Option<Cycle> {
         let number = |wanted| within().filter(|(_, what)| *what == wanted).count() as u64;
         cycle.acks.push(number(What::Ack));
         cycle.sent.push(number(What::Sent));
-        let states = within().filter_map(|&(_, what)| match what {
+        let mut states = within().filter_map(|&(_, what)| match what {
             What::State { cwnd, partial } => Some((cwnd, partial)),
             _ => None,
         });
-        let (cwnd, partial) = states.last()?;
+        let (cwnd, partial) = states.next_back()?;
         cycle.cwnd.push(cwnd / PACKET);
         cycle.partial.push(partial / PACKET);
     }
