@@ -152,7 +152,7 @@ pub enum Operator {
     Subtract,
     /// `*`
     Multiply,
-    /// `//`, and `/` where it leaves no rest.
+    /// `//` and `/`, rounded down.
     Divide,
     /// `%`: the rest, or the values of a text.
     Rest,

@@ -1,8 +1,7 @@
 //! What stands between `%{` and `}%`: lines of Python as far as assertions need them, which are
 //! `assert`, assignments, comparisons (chained too), arithmetic of whole numbers, and texts.
 //!
-//! A whole division may be written with either sign; `/` with a rest is refused, as there are no
-//! fractions here.
+//! There are no fractions here: `/` rounds down as `//` does.
 
 mod evaluate;
 mod parse;

@@ -42,7 +42,7 @@ fn all_pass(part: &str) -> usize {
             Verdict::Passed => {}
             Verdict::Failed(said) => wrong.push(format!("{}:{said}", path.display())),
             Verdict::Unsupported(said) => {
-                wrong.push(format!("{}: unsupported: {said}", path.display()))
+                wrong.push(format!("{}: unsupported: {said}", path.display()));
             }
         }
     }
