@@ -127,6 +127,11 @@ impl RttLinux {
         (self.srtt_us != 0).then(|| Duration::from_micros(u64::from(self.srtt_us >> 3)))
     }
 
+    /// `srtt_us`: eight times the smoothed round trip, in microseconds; 0 before the first sample.
+    pub const fn srtt_us(&self) -> u32 {
+        self.srtt_us
+    }
+
     /// The deviation that the timeout adds, four times the mean (`rttvar_us`), at least 200 ms.
     pub fn rttvar(&self) -> Duration {
         Duration::from_micros(u64::from(self.rttvar_us))

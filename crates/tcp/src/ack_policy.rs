@@ -45,6 +45,8 @@ pub(crate) struct Arrival {
     pub(crate) window_was_zero: bool,
     /// The window just grew.
     pub(crate) window_grew: bool,
+    /// The room in the buffer allows a window as large as the last one offered.
+    pub(crate) window_holds: bool,
     /// Window last offered.
     pub(crate) rcv_wnd: u64,
     /// Smoothed round trip, if known.
@@ -85,7 +87,7 @@ impl AckPolicy {
                 if a.window_grew {
                     self.quick |= 1;
                 }
-                if always_quick || self.quick > 0 || a.unacked > a.mss {
+                if always_quick || self.quick > 0 || (a.unacked > a.mss && a.window_holds) {
                     return Decision::Now;
                 }
                 let by_rtt = a.srtt.map_or(max, |srtt| srtt.max(min));
@@ -131,6 +133,7 @@ mod tests {
             pending: false,
             window_was_zero: false,
             window_grew: false,
+            window_holds: true,
             rcv_wnd: 65_160,
             srtt: Some(Duration::from_millis(100)),
         }
@@ -161,6 +164,20 @@ mod tests {
         policy.on_ack_sent();
         let grew = Arrival { window_grew: true, ..arrival(1_448, 1_448) };
         assert_eq!(policy.on_data(&grew), Decision::Now);
+    }
+
+    #[test]
+    fn linux_waits_for_the_reader_where_the_window_would_shrink() {
+        // golden/linux c3: at 2522.2 ms six packets arrive before the application runs; the window
+        // stands at its limit, and one ACK follows the read.
+        let mut policy = AckPolicy::new(Profile::named("linux-6.18").unwrap().acks);
+        for _ in 0..16 {
+            policy.on_data(&arrival(1_448, 1_448));
+            policy.on_ack_sent();
+        }
+        let full = Arrival { window_holds: false, ..arrival(1_448, 6 * 1_448) };
+        assert_ne!(policy.on_data(&full), Decision::Now);
+        assert!(policy.on_read(false, 6 * 1_448, 1_448));
     }
 
     #[test]

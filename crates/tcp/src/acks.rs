@@ -1,7 +1,7 @@
 //! What an acknowledgment means to the sender (RFC 9293 3.10.7.4, RFC 5681, RFC 6582; the ACK
 //! half of tcp_do_segment of FreeBSD and tcp_ack of Linux), and what its timers do.
 
-use cc::{Acked, Change, Congested, Controller, Recovered, Signal as Sign, Smoothed};
+use cc::{AckSample, Acked, Change, Congested, Controller, Recovered, Signal as Sign, Smoothed};
 use machine::{Cx, Signal};
 use packet::Segment;
 use record::{Cause, Event, Purpose, Recorder};
@@ -41,7 +41,14 @@ impl Endpoint {
             self.on_ecn_echo(cx, ack);
         }
         self.update_window(seq, ack, wnd);
-        self.wake_writer(cx);
+        self.update_pacing_rate();
+        if self.cfg.profile.family == Family::Linux {
+            // tcp_data_snd_check pushes first and looks for room (tcp_check_space) behind it.
+            self.snd.check_space = true;
+            self.call_output();
+        } else {
+            self.wake_writer(cx);
+        }
     }
 
     /// An acknowledgment that moves `snd_una`.
@@ -237,7 +244,7 @@ impl Endpoint {
     pub(crate) fn wake_writer<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
         if self.snd.buffer.starved() {
             let packets = self.cwnd() / self.mss();
-            let full = self.snd.map.sums().all.packets >= packets;
+            let full = self.packets_in_flight() >= packets;
             if let Some(size) = self.snd.buffer.expand(full, packets) {
                 cx.emit(|| Event::SendBuffer { size: size as u32 });
             }
@@ -298,6 +305,17 @@ impl Endpoint {
         let least = self.totals.min_rtt.map_or(newest, |least| least.min(newest));
         self.totals.min_rtt = Some(least);
         cx.emit(|| Event::RttSample { rtt });
+        if matches!(self.rtt, RttEstimator::Linux(_)) {
+            let change = self.cc.on_ack_sample(&AckSample {
+                now: cx.now,
+                ticks: self.clock.tick(cx.now),
+                rtt: newest,
+                una: ack,
+                snd_nxt: self.snd.nxt,
+                pacing_rate: self.snd.pacing_rate,
+            });
+            self.note(cx, change, Cause::SlowStartExit);
+        }
     }
 
     /// A timer fired.

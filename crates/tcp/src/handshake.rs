@@ -182,8 +182,9 @@ impl Endpoint {
             ssthresh: self.cached_ssthresh(),
         });
         self.note(cx, change, Cause::Start);
+        self.update_pacing_rate();
         let packets = self.cwnd() / self.mss();
-        self.snd.buffer.on_established(self.link.maxseg, packets);
+        self.snd.buffer.on_established(self.link.maxseg, self.link.mss, packets);
         let scaling = self.link.snd_scale.is_some();
         self.rcv.window.on_established(cx.now, scaling, self.link.maxseg, self.link.mss);
         cx.emit(|| Event::Connected);

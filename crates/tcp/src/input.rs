@@ -289,6 +289,8 @@ impl Endpoint {
             pending: self.timers.runs(Purpose::DelayedAck),
             window_was_zero: self.rcv.last_window_zero,
             window_grew,
+            window_holds: self.rcv.window.selected(self.rcv.reassembly.bytes())
+                >= self.rcv.adv.since(self.rcv.acked).get(),
             rcv_wnd: self.rcv.adv.since(before).get(),
             srtt: self.rtt.srtt(),
         });

@@ -108,6 +108,9 @@ impl Endpoint {
                     cx.emit(|| Event::Waiting(why));
                 }
                 self.snd.waiting = why;
+                if core::mem::take(&mut self.snd.check_space) {
+                    self.wake_writer(cx);
+                }
                 if matches!(why, Waiting::PeerWindow | Waiting::SmallSegment) {
                     self.watch_window(cx);
                 }
@@ -292,6 +295,10 @@ impl Endpoint {
     fn note_sent<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, plan: &Plan) {
         let end = plan.at + plan.len + u64::from(plan.fin);
         let mss = self.mss();
+        if plan.len > 0 && self.packets_in_flight() == 0 {
+            let last = self.clock.tick(self.snd.last_sent);
+            self.cc.on_tx_start(self.clock.tick(cx.now), last);
+        }
         let packets = if plan.len <= mss { 1 } else { plan.len.div_ceil(mss) };
         if plan.len > 0 {
             self.totals.data_packets += packets;

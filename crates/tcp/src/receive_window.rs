@@ -166,19 +166,25 @@ impl ReceiveWindow {
                 let room = rounded_down(self.size.saturating_sub(self.unread));
                 room.max(rounded_up(promised)).min(most)
             }
-            System::Linux(linux) => {
-                let full = self.size * linux.ratio / 256;
-                let free = full.saturating_sub(self.unread + waiting);
-                let offer = if free < full / 2 && (free < full / 16 || free < linux.advmss) {
-                    0
-                } else if free < full / 2 {
-                    rounded_down(free).min(linux.rcv_ssthresh)
-                } else {
-                    rounded_up(free.min(linux.rcv_ssthresh))
-                };
-                // tcp_select_window never takes back what was offered.
-                offer.max(rounded_up(promised)).min(most)
-            }
+            // tcp_select_window never takes back what was offered.
+            System::Linux(_) => self.selected(waiting).max(rounded_up(promised)).min(most),
+        }
+    }
+
+    /// __tcp_select_window of Linux: the window that the room in the buffer allows, in bytes,
+    /// whatever was promised. Other systems ask nothing of it.
+    pub(crate) fn selected(&self, waiting: u64) -> u64 {
+        let System::Linux(linux) = &self.system else { return u64::MAX };
+        let scale = self.scale;
+        let full = self.size * linux.ratio / 256;
+        let free = full.saturating_sub(self.unread + waiting);
+        if free < full / 2 && (free < full / 16 || free < linux.advmss) {
+            0
+        } else if free < full / 2 {
+            (free >> scale << scale).min(linux.rcv_ssthresh)
+        } else {
+            let window = free.min(linux.rcv_ssthresh);
+            window.saturating_add((1 << scale) - 1) >> scale << scale
         }
     }
 

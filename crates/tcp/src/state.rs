@@ -80,6 +80,10 @@ pub(crate) struct Send {
     pub(crate) window_limited: bool,
     pub(crate) max_packets_out: u64,
     pub(crate) usage_end: Offset,
+    /// Linux: bytes per second that it would pace at (`sk_pacing_rate`); 0 before the first round trip.
+    pub(crate) pacing_rate: u64,
+    /// Linux: once all is sent that may go, a sleeping writer may be woken.
+    pub(crate) check_space: bool,
     /// The stack has been asked to send; `fresh` until its first pass.
     pub(crate) due: bool,
     pub(crate) fresh: bool,
@@ -150,6 +154,8 @@ impl Send {
             window_limited: false,
             max_packets_out: 0,
             usage_end: Offset(0),
+            pacing_rate: 0,
+            check_space: false,
             due: false,
             fresh: false,
             idle: false,

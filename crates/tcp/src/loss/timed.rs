@@ -22,7 +22,7 @@ use record::{Cause, Event, Purpose, Recorder};
 use recovery::dsack::{self, Block};
 use recovery::rack::{Found, Standing};
 use recovery::reordering::Reordering;
-use recovery::sendmap::{Piece, SendMap};
+use recovery::sendmap::Piece;
 use recovery::tlp::{ProbeAck, PtoRule, Tlp, Verdict};
 use recovery::undo::{Undo, older};
 use units::{Bytes, Duration, Instant, Offset};
@@ -162,7 +162,7 @@ impl Endpoint {
         self.heed_reneging(cx.now, advances);
         let found = self.detect_losses(cx.now);
         // rack_log_ack: the acknowledgment that begins a recovery is worth one segment.
-        let began = self.act_on_losses(cx, &found) && timed_of!(self).judge.acknowledges_first();
+        let began = self.act_on_losses(cx, &found) && timed_of!(self).judge.is_freebsd();
         if self.cc.in_recovery() && self.snd.ecn_episode.is_none() && !began {
             self.spend(cx, &account, advances, found.packets > 0);
         }
@@ -196,21 +196,16 @@ impl Endpoint {
         let loss = timed_of!(self);
         loss.planned = None;
         let judge = &mut loss.judge;
-        let acknowledge = |map: &mut SendMap, judge: &mut Judge, account: &mut Account| {
-            map.acknowledge(heard.th_ack, |piece| {
-                account.acked.add(piece);
-                lower(&mut account.first_acked, piece);
-                let older = echo_older(piece.sent_at());
-                account.undone = judge.on_acked(piece, older, &moment).or(account.undone);
-            });
-        };
-        let first = judge.acknowledges_first();
-        if first {
-            acknowledge(map, judge, &mut account);
-            if heard.blocks().is_empty() {
-                let reverted = judge.on_bare_ack(|| map.newest_passed().is_some());
-                account.undone = reverted.or(account.undone);
-            }
+        // First what it covers: that was not passed by what the same acknowledgment reports.
+        map.acknowledge(heard.th_ack, |piece| {
+            account.acked.add(piece);
+            lower(&mut account.first_acked, piece);
+            let older = echo_older(piece.sent_at());
+            account.undone = judge.on_acked(piece, older, &moment).or(account.undone);
+        });
+        if judge.is_freebsd() && heard.blocks().is_empty() {
+            let reverted = judge.on_bare_ack(|| map.newest_passed().is_some());
+            account.undone = reverted.or(account.undone);
         }
         let mut newest = None;
         let reported = map.apply_sack(heard.blocks(), |piece| {
@@ -223,9 +218,6 @@ impl Endpoint {
         account.newly_reported = reported.packets;
         if let Some((sent_at, end)) = newest {
             map.pass(sent_at, end);
-        }
-        if !first {
-            acknowledge(map, judge, &mut account);
         }
         account.changed = heard.th_ack.since(una).get() + reported.bytes;
         judge.on_ack(heard.th_ack);
@@ -273,7 +265,7 @@ impl Endpoint {
             // (rack_log_ack), to Linux none before packets were seen to change places
             // (tcp_dsack_seen).
             let heeds = !loss.judge.takes_back() || loss.reordering.seen() > 0;
-            let ignored = loss.judge.acknowledges_first() && block.1 > heard.th_ack;
+            let ignored = loss.judge.is_freebsd() && block.1 > heard.th_ack;
             if verdict != Verdict::NoLoss && !ignored && heeds {
                 restored = loss.judge.on_duplicate(block, una, max, in_recovery, any_passed);
             }
@@ -403,7 +395,7 @@ impl Endpoint {
     /// tells whether one began.
     fn act_on_losses<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, found: &Found) -> bool {
         // FreeBSD marks nothing: what it finds lost it finds again until it has been sent.
-        let marked = !timed_of!(self).judge.acknowledges_first();
+        let marked = !timed_of!(self).judge.is_freebsd();
         if found.packets > 0 && (marked || !self.cc.in_recovery()) {
             let packets = found.packets.min(u64::from(u32::MAX)) as u32;
             cx.emit(|| Event::Lost { packets });
@@ -499,7 +491,7 @@ impl Endpoint {
     ) {
         let by_ack = account.acked.packets > 0 || th_ack > self.snd.una;
         let both = account.acked.and(&account.reported);
-        let delivered = if timed_of!(self).judge.acknowledges_first() {
+        let delivered = if timed_of!(self).judge.is_freebsd() {
             // The least of all that one acknowledgment tells (USE_RTT_LOW).
             &both
         } else if by_ack {

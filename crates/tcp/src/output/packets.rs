@@ -5,7 +5,8 @@
 
 use cc::Controller;
 use record::{SentKind, Waiting};
-use units::Bytes;
+use recovery::RttEstimator;
+use units::{Bytes, Duration};
 
 use super::Plan;
 use crate::endpoint::Endpoint;
@@ -31,7 +32,8 @@ impl Endpoint {
         } else {
             self.packets_in_flight()
         };
-        let quota = cwnd.saturating_sub(in_flight);
+        // tcp_cwnd_test: at least two bursts are to be under way.
+        let quota = cwnd.saturating_sub(in_flight).min((cwnd / 2).max(1));
         let window_end = self.snd.una + self.snd.wnd;
         let fin_due = self.fin_wanted() && unsent == 0 && self.snd.nxt == end;
         if fin_due {
@@ -108,24 +110,32 @@ impl Endpoint {
             || self.sends_new_data_only()
     }
 
-    /// tcp_tso_autosize, with the rate that tcp_update_pacing_rate keeps.
-    fn burst_segments(&self, min_segments: u32, rtt_log: u32) -> u64 {
-        if !self.cfg.tso {
-            return 1;
+    /// tcp_update_pacing_rate, after every acknowledgment.
+    pub(crate) fn update_pacing_rate(&mut self) {
+        let RttEstimator::Linux(rtt) = &self.rtt else { return };
+        let srtt = rtt.srtt_us();
+        if srtt == 0 {
+            return;
         }
-        let least = u64::from(min_segments);
-        let Some(srtt) = self.rtt.srtt() else { return least };
         let mss = self.mss();
         let cwnd = self.cwnd() / mss;
         let ssthresh = self.cc.control().ssthresh.map_or(u64::MAX, Bytes::get) / mss;
         let percent = if cwnd < ssthresh / 2 { 200 } else { 120 };
         let packets = cwnd.max(self.snd.map.sums().all.packets);
-        let micros = srtt.as_micros().max(1);
-        let rate = u128::from(packets * mss * percent) * 10_000 / u128::from(micros);
-        let min_rtt = self.totals.min_rtt.map_or(micros, |rtt| rtt.as_micros());
+        let rate = u128::from(packets * mss * percent) * 80_000 / u128::from(srtt);
+        self.snd.pacing_rate = u64::try_from(rate).unwrap_or(u64::MAX);
+    }
+
+    /// tcp_tso_autosize.
+    fn burst_segments(&self, min_segments: u32, rtt_log: u32) -> u64 {
+        if !self.cfg.tso {
+            return 1;
+        }
+        let least = u64::from(min_segments);
+        let min_rtt = self.totals.min_rtt.map_or(0, Duration::as_micros);
         let shift = (min_rtt >> rtt_log).min(63);
-        let bytes = (rate as u64 >> 10) + (65_536_u64 >> shift);
-        (bytes / mss).max(least).min(MOST_SEGMENTS)
+        let bytes = (self.snd.pacing_rate >> 10) + (65_536_u64 >> shift);
+        (bytes / self.mss()).max(least).min(MOST_SEGMENTS)
     }
 
     /// tcp_cwnd_validate, at the end of a call that sent or met the window: was the window or

@@ -70,8 +70,15 @@ impl Judge {
     /// A packet was reported, shown as it stood before. Does it pass all that was sent before it?
     pub(super) fn on_reported(&mut self, piece: &Piece, echo_older: bool, at: &Moment) -> bool {
         match self {
-            Self::Rfc(rack) | Self::Linux(rack) => {
+            Self::Rfc(rack) => {
                 rack.on_delivered(&Delivered::of(piece, echo_older), at.now, at.min_rtt);
+                // RACK passes by its own clock.
+                false
+            }
+            // tcp_rack_advance judges by the round trip alone: out of order, an older timestamp is
+            // echoed whatever arrived.
+            Self::Linux(rack) => {
+                rack.on_delivered(&Delivered::of(piece, false), at.now, at.min_rtt);
                 // RACK passes by its own clock.
                 false
             }
@@ -96,8 +103,12 @@ impl Judge {
             return None;
         }
         match self {
-            Self::Rfc(rack) | Self::Linux(rack) => {
+            Self::Rfc(rack) => {
                 rack.on_delivered(&Delivered::of(piece, echo_older), at.now, at.min_rtt);
+                None
+            }
+            Self::Linux(rack) => {
+                rack.on_delivered(&Delivered::of(piece, false), at.now, at.min_rtt);
                 None
             }
             Self::FreeBsd(freebsd) => {
@@ -122,9 +133,8 @@ impl Judge {
         }
     }
 
-    /// Does the acknowledgment count before the blocks it carries (rack_log_ack)? Elsewhere the
-    /// blocks come first (tcp_ack of Linux).
-    pub(super) const fn acknowledges_first(&self) -> bool {
+    /// Is it FreeBSD's (rack_log_ack)?
+    pub(super) const fn is_freebsd(&self) -> bool {
         matches!(self, Self::FreeBsd(_))
     }
 

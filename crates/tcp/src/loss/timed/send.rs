@@ -71,7 +71,7 @@ impl Endpoint {
     /// Does a pass end with what it sends again (rack_output of FreeBSD)?
     pub(crate) const fn one_at_a_time(&self) -> bool {
         match &self.snd.repair {
-            Repair::Timed(loss) => loss.judge.acknowledges_first(),
+            Repair::Timed(loss) => loss.judge.is_freebsd(),
             _ => false,
         }
     }

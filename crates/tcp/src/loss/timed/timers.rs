@@ -8,7 +8,7 @@ use recovery::undo::{Undo, older};
 use units::{Duration, Instant};
 
 use super::judge::Judge;
-use super::timed_of;
+use super::{Account, timed_of};
 use crate::endpoint::Endpoint;
 use crate::profile::ProbeRule;
 
@@ -16,11 +16,24 @@ impl Endpoint {
     /// What was passed has had its time.
     pub(crate) fn on_reorder_timer<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
         let found = self.detect_losses(cx.now);
+        let recovered = self.cc.in_recovery();
         self.act_on_losses(cx, &found);
-        if found.packets > 0 && timed_of!(self).judge.acknowledges_first() {
+        if found.packets > 0 && timed_of!(self).judge.is_freebsd() {
             self.snd.map.expire_passed();
         }
+        if self.cc.in_recovery() && !recovered {
+            self.first_of_timer(cx);
+        }
         self.call_output();
+    }
+
+    /// A recovery that the timer begins counts one packet as delivered (tcp_rack_reo_timeout of
+    /// Linux).
+    fn first_of_timer<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
+        if matches!(timed_of!(self).judge, Judge::Linux(_)) {
+            let account = Account { packets: 1, ..Account::default() };
+            self.spend(cx, &account, false, false);
+        }
     }
 
     /// No acknowledgment came for about two round trips.
