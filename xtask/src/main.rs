@@ -1,6 +1,7 @@
 //! The project's own chores.
 //!
-//! - `cargo xtask golden [DIR]` replays rows taken from the kernels' own functions.
+//! - `cargo xtask golden [DIR]` replays rows taken from the kernels' own functions and recorded
+//!   transfers; `cargo xtask golden import DIR` takes such transfers into the project.
 //! - `cargo xtask floors` lists the crates by floor and refuses an upward dependency.
 //! - `cargo xtask digest` prints fingerprints of fixed runs: the same in debug and release.
 //! - `cargo xtask worlds` runs random worlds and makes a failing one small.
@@ -19,14 +20,16 @@ mod worlds;
 use std::path::Path;
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: cargo xtask golden [DIR or FILE] | floors | digest | docs | calibrate
+const USAGE: &str = "\
+usage: cargo xtask golden [DIR or FILE] | golden import DIR | floors | digest | docs | calibrate
        cargo xtask worlds [--count N] [--from K] [--seed S] [--jobs J] [--world K] [--out DIR]";
 
 fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args_os().skip(1).collect();
     let chore = arguments.first().and_then(|name| name.to_str());
     match (chore, &arguments[1.min(arguments.len())..]) {
-        (Some("golden"), []) => golden::run(&golden::own_copy()),
+        (Some("golden"), []) => golden::run_own_copy(),
+        (Some("golden"), [import, from]) if import == "import" => golden::import(Path::new(from)),
         (Some("golden"), [place]) => golden::run(Path::new(place)),
         (Some("floors"), []) => list_floors(),
         (Some("digest"), []) => digest::run(),

@@ -6,6 +6,7 @@
 mod controller;
 mod cubic;
 mod cubic_funcs;
+mod linux;
 mod lro;
 mod newreno;
 mod recovery;
@@ -47,9 +48,26 @@ enum Outcome {
     Garbled(Garbled),
 }
 
-/// The project's own copy of the rows.
-pub(crate) fn own_copy() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../golden/freebsd")
+/// A directory of the project's own copy.
+fn own_copy(of: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../golden").join(of)
+}
+
+/// Replays the project's own copy; exit status as that of [`run`], the worst of all.
+pub(crate) fn run_own_copy() -> ExitCode {
+    let worst = ["freebsd", "linux"].map(|of| replay_all(&own_copy(of))).into_iter().max();
+    ExitCode::from(worst.unwrap_or(2))
+}
+
+/// Takes recorded Linux transfers into the project's own copy.
+pub(crate) fn import(from: &Path) -> ExitCode {
+    match linux::import(from, &own_copy("linux")) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::from(2)
+        }
+    }
 }
 
 /// Replays the golden files at `place`, a directory or one file, and prints a line for each.
@@ -57,13 +75,18 @@ pub(crate) fn own_copy() -> PathBuf {
 /// 0 if every row of at least one file agrees, 1 if one differs, 2 if something cannot be read
 /// or nothing was there to replay.
 pub(crate) fn run(place: &Path) -> ExitCode {
-    let files = match golden_files(place) {
-        Ok(files) => files,
-        Err(error) => {
-            eprintln!("{}: {error}", place.display());
-            return ExitCode::from(2);
-        }
-    };
+    ExitCode::from(replay_all(place))
+}
+
+fn replay_all(place: &Path) -> u8 {
+    let (files, transfers) =
+        match golden_files(place).and_then(|files| Ok((files, linux::transfers(place)?))) {
+            Ok(found) => found,
+            Err(error) => {
+                eprintln!("{}: {error}", place.display());
+                return 2;
+            }
+        };
     let (mut replayed, mut differ, mut garbled) = (0, false, false);
     for file in &files {
         let name = file.file_name().unwrap_or_default().to_string_lossy();
@@ -83,14 +106,19 @@ pub(crate) fn run(place: &Path) -> ExitCode {
             }
         }
     }
+    let verdict = linux::run(&transfers);
+    let _ = linux::run_again(&transfers);
+    replayed += verdict.replayed;
+    differ |= verdict.differ;
+    garbled |= verdict.garbled;
     if replayed == 0 && !garbled {
         let kinds = KINDS.map(|(kind, _)| kind).join(", ");
         eprintln!("{}: nothing to replay: no *{ENDING} of {kinds}", place.display());
     }
     match (replayed, differ, garbled) {
-        (0, ..) | (_, _, true) => ExitCode::from(2),
-        (_, true, _) => ExitCode::FAILURE,
-        _ => ExitCode::SUCCESS,
+        (0, ..) | (_, _, true) => 2,
+        (_, true, _) => 1,
+        _ => 0,
     }
 }
 

@@ -10,7 +10,7 @@ use super::*;
 
 /// The text of one file of the project's copy.
 fn text_of(kind: &str) -> String {
-    let file = File::open(own_copy().join(format!("{kind}{ENDING}"))).unwrap();
+    let file = File::open(own_copy("freebsd").join(format!("{kind}{ENDING}"))).unwrap();
     let mut text = String::new();
     MultiGzDecoder::new(file).read_to_string(&mut text).unwrap();
     text
@@ -59,7 +59,7 @@ fn every_row_of_the_projects_copy_agrees() {
         let tally = replay_text(kind, text_of(kind)).unwrap();
         assert_eq!((tally.rows(), tally.mismatches()), (rows, 0), "{kind}: {:?}", tally.first());
     }
-    assert_eq!(run(&own_copy()), ExitCode::SUCCESS);
+    assert_eq!(replay_all(&own_copy("freebsd")), 0);
 }
 
 #[test]
@@ -121,4 +121,25 @@ fn a_place_without_golden_files_is_not_a_success() {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     assert_eq!(run(here), ExitCode::from(2));
     assert_eq!(run(&here.join("nowhere")), ExitCode::from(2));
+}
+
+#[test]
+fn reno_cubic_and_prr_make_of_every_recorded_ack_what_the_kernel_made() {
+    // reference/linux.md 5 and 6: acknowledgments of the recorded transfers but for BBR's.
+    let transfers = linux::transfers(&own_copy("linux")).unwrap();
+    assert_eq!(transfers.len(), 28);
+    let verdict = linux::run(&transfers);
+    assert_eq!((verdict.replayed, verdict.differ, verdict.garbled), (27, false, false));
+}
+
+#[test]
+fn recorded_transfers_run_again_reach_the_recorded_goodput() {
+    let transfers = linux::transfers(&own_copy("linux")).unwrap();
+    let comparisons = linux::run_again(&transfers);
+    let repeating = comparisons.iter().filter(|comparison| comparison.repeats());
+    let off: Vec<i64> = repeating.map(|one| one.goodput_permille().abs()).collect();
+    // a3 is BBR's.
+    assert_eq!(off.len(), 22);
+    assert!(off.iter().filter(|&&off| off <= 50).count() >= 20, "{off:?}");
+    assert!(off.iter().all(|&off| off <= 100), "{off:?}");
 }

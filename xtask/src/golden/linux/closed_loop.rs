@@ -1,0 +1,236 @@
+//! A recorded transfer run again in virtual time, our Linux at both ends, beside the recording.
+
+use std::fmt;
+use std::path::Path;
+
+use record::{Cause, Event, Recorder, SenderState, SentKind, Who};
+use sim::Observer;
+use units::{Duration, FlowId, HostId, Instant};
+
+use super::recording::{Kind, Recording, Sample};
+use super::replay;
+use super::world::Truth;
+
+/// Scenarios of which two recordings differ by more than 5 %.
+const DO_NOT_REPEAT: [&str; 5] = ["a2", "b3", "c5", "g1", "k1"];
+/// Scenarios in which the same packets are lost in every run.
+const SAME_LOSSES: [&str; 9] = ["c1", "c4", "c6", "d1", "e1", "f1", "f2", "g1", "g2"];
+
+/// What is compared.
+#[derive(Debug, Default)]
+struct Figures {
+    goodput_bps: u64,
+    /// Packets out when the first one left again.
+    flight: Option<u64>,
+    retransmitted: u64,
+    recoveries: u64,
+    timeouts: u64,
+    spurious: u64,
+    /// 0 if HyStart did not end slow start.
+    hystart_exit: u64,
+}
+
+/// A window in packets from a time in microseconds on.
+type Curve = Vec<(i64, u64)>;
+
+/// A run beside its recording.
+#[derive(Debug)]
+pub(in super::super) struct Comparison {
+    name: String,
+    rtt: Duration,
+    recorded: Figures,
+    simulated: Figures,
+    /// Largest gap between the two windows in packets: ours less the recorded one, and when.
+    gap: (i64, i64),
+}
+
+impl Comparison {
+    /// Name of the scenario up to the first underline.
+    fn short(&self) -> &str {
+        self.name.split('_').next().unwrap_or("")
+    }
+
+    /// Goodput against the recorded one, in thousandths.
+    pub(in super::super) fn goodput_permille(&self) -> i64 {
+        let ours = i128::from(self.simulated.goodput_bps) * 1_000;
+        (ours / i128::from(self.recorded.goodput_bps.max(1))) as i64 - 1_000
+    }
+
+    /// Do two recordings of it agree?
+    pub(in super::super) fn repeats(&self) -> bool {
+        !DO_NOT_REPEAT.contains(&self.short())
+    }
+
+    /// As many recoveries and timeouts as recorded, where the same packets are lost?
+    pub(in super::super) fn same_events(&self) -> Option<bool> {
+        let (ours, theirs) = (&self.simulated, &self.recorded);
+        SAME_LOSSES
+            .contains(&self.short())
+            .then_some((ours.recoveries, ours.timeouts) == (theirs.recoveries, theirs.timeouts))
+    }
+}
+
+/// The heading of the lines that [`Comparison`] prints.
+pub(in super::super) const HEADING: &str = "\
+scenario                 rtt/ms   goodput Mb/s (rec)      %  flight(rec)  rtx(rec)  recov(rec) \
+RTO(rec) undone(rec) hystart(rec)  cwnd gap at s";
+
+impl fmt::Display for Comparison {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (ours, theirs) = (&self.simulated, &self.recorded);
+        let flight = |figures: &Figures| figures.flight.map_or("-".into(), |n| n.to_string());
+        let permille = self.goodput_permille();
+        write!(
+            f,
+            "{:24} {:7.3} {:9.2} ({:6.2}) {:+6.1}  {:>5}({:>5}) {:>4}({:>4}) {:>4}({:>4}) \
+             {:>2}({:>2}) {:>3}({:>3}) {:>6}({:>4}) {:>+7} {:7.3}",
+            self.name,
+            self.rtt.as_micros() as f64 / 1e3,
+            ours.goodput_bps as f64 / 1e6,
+            theirs.goodput_bps as f64 / 1e6,
+            permille as f64 / 10.0,
+            flight(ours),
+            flight(theirs),
+            ours.retransmitted,
+            theirs.retransmitted,
+            ours.recoveries,
+            theirs.recoveries,
+            ours.timeouts,
+            theirs.timeouts,
+            ours.spurious,
+            theirs.spurious,
+            ours.hystart_exit,
+            theirs.hystart_exit,
+            self.gap.0,
+            self.gap.1 as f64 / 1e6,
+        )
+    }
+}
+
+/// Runs a transfer again.
+///
+/// # Errors
+/// What of it cannot be read, or is not modelled.
+pub(super) fn compare(transfer: &Path) -> Result<Comparison, String> {
+    let truth = Truth::read(transfer)?;
+    let recording = Recording::open(&transfer.join("kstate_f0.csv.gz"))
+        .map_err(|error| format!("kstate_f0.csv.gz:{error}"))?;
+    let rtt = effective_rtt(&truth, &recording.samples);
+    let into_tick = (-replay::phase(&recording.samples)).rem_euclid(replay::JIFFY_US);
+    let scenario = truth.scenario(rtt, Duration::from_micros(into_tick as u64))?;
+    let mut watch = Watch { mss: 1_448, ..Watch::default() };
+    let outcome = sim::run(&scenario, &mut watch).map_err(|error| format!("{error:?}"))?;
+    let mut simulated = Figures {
+        flight: watch.flight,
+        hystart_exit: watch.exit,
+        goodput_bps: watch.goodput(),
+        ..Figures::default()
+    };
+    for flow in &outcome.flows {
+        simulated.retransmitted += flow.retransmitted_segments;
+        simulated.recoveries += flow.fast_recoveries;
+        simulated.timeouts += flow.rtos;
+        simulated.spurious += flow.spurious_recoveries;
+    }
+    let counters = &truth.kernel_counters_sender;
+    let again = recording.samples.iter().find(|row| row.ev == Kind::Again);
+    let recorded = Figures {
+        goodput_bps: truth.flows.first().map_or(0, |flow| flow.goodput_bps),
+        flight: again.map(|row| row.packets_out.into()),
+        retransmitted: truth.flows.iter().map(|flow| flow.retransmitted_packets).sum(),
+        recoveries: counters.recoveries,
+        timeouts: counters.timeouts,
+        spurious: counters.spurious(),
+        hystart_exit: counters.hystart_exit(),
+    };
+    let theirs: Curve = recording
+        .samples
+        .iter()
+        .filter(|row| row.una >= 0)
+        .map(|row| (row.t_us as i64, row.cwnd.into()))
+        .collect();
+    let name = transfer.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    Ok(Comparison { name, rtt, recorded, simulated, gap: gap(&watch.curve, &theirs) })
+}
+
+/// The round trip that a packet really saw, the emulator's and the kernel's own time included: that
+/// of the SYN, which met no queue; where there is none, the median of all.
+fn effective_rtt(truth: &Truth, samples: &[Sample]) -> Duration {
+    let mut all: Vec<u32> = samples
+        .iter()
+        .filter(|row| row.ev == Kind::Ack && row.rack_rtt_us > 0)
+        .map(|row| row.rack_rtt_us)
+        .collect();
+    let syn = samples.iter().map(|row| row.rack_rtt_us).find(|&rtt| rtt > 0);
+    all.sort_unstable();
+    let rtt = if truth.queues() { syn } else { all.get(all.len() / 2).copied() };
+    rtt.map_or(truth.base_rtt(), |rtt| Duration::from_micros(rtt.into()))
+}
+
+/// The largest gap between two curves, as ours less theirs, and where; up to the end of the shorter.
+fn gap(ours: &Curve, theirs: &Curve) -> (i64, i64) {
+    let value = |curve: &Curve, at: i64| {
+        let next = curve.partition_point(|&(from, _)| from <= at);
+        next.checked_sub(1).map(|last| curve[last].1 as i64)
+    };
+    let end = match (ours.last(), theirs.last()) {
+        (Some(a), Some(b)) => a.0.min(b.0),
+        _ => return (0, 0),
+    };
+    let places = ours.iter().chain(theirs).map(|&(at, _)| at).filter(|&at| at <= end);
+    let gaps = places.filter_map(|at| Some((value(ours, at)? - value(theirs, at)?, at)));
+    gaps.max_by_key(|&(gap, at)| (gap.abs(), -at)).unwrap_or((0, 0))
+}
+
+/// Watches the first flow.
+#[derive(Debug, Default)]
+struct Watch {
+    mss: u64,
+    curve: Curve,
+    flight: Option<u64>,
+    exit: u64,
+    /// When the first and the last byte were read, and how many in all.
+    first_read: Option<Instant>,
+    last_read: Option<Instant>,
+    read: u64,
+}
+
+impl Watch {
+    /// Bits per second from the first byte read to the last.
+    fn goodput(&self) -> u64 {
+        let Some((first, last)) = self.first_read.zip(self.last_read) else { return 0 };
+        let nanos = u128::from(last.since(first).as_nanos().max(1));
+        (u128::from(self.read) * 8 * 1_000_000_000 / nanos) as u64
+    }
+}
+
+impl Recorder for Watch {
+    const ON: bool = true;
+
+    fn record(&mut self, at: Instant, who: Who, event: Event, state: Option<&SenderState>) {
+        if who.flow != FlowId(0) {
+            return;
+        }
+        if who.host == HostId(1) {
+            if let Event::Read { bytes, .. } = event {
+                self.first_read.get_or_insert(at);
+                self.last_read = Some(at);
+                self.read += u64::from(bytes);
+            }
+            return;
+        }
+        if let Some(state) = state {
+            let micros = (at.as_nanos() / 1_000) as i64;
+            self.curve.push((micros, state.cwnd.get() / self.mss));
+            if let Event::Sent { kind: SentKind::Again(_), .. } = event {
+                let out = (state.snd_max - state.snd_una).div_ceil(self.mss);
+                self.flight.get_or_insert(out);
+            }
+        }
+        if let Event::Window { cwnd, cause: Cause::SlowStartExit, .. } = event {
+            self.exit = u64::from(cwnd) / self.mss;
+        }
+    }
+}
+
+impl Observer for Watch {}

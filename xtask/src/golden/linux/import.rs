@@ -1,0 +1,61 @@
+//! Takes recorded transfers into the project: the truth of each, and of the sender's state the
+//! columns that the replay and the closed loop use.
+
+use std::fs::{self, File};
+use std::path::Path;
+
+use csv::{Reader, StringRecord, Writer};
+use flate2::read::MultiGzDecoder;
+use flate2::{Compression, GzBuilder};
+
+use super::recording::COLUMNS;
+
+/// Copies the transfers below `from` into `to`, a directory for each, and prints their names.
+///
+/// # Errors
+/// The first file that cannot be read or written, by name.
+pub(in super::super) fn import(from: &Path, to: &Path) -> Result<(), String> {
+    let named = |path: &Path, error: String| format!("{}: {error}", path.display());
+    let transfers = super::transfers(from).map_err(|error| named(from, error.to_string()))?;
+    if transfers.is_empty() {
+        return Err(named(from, "no recorded transfers".to_owned()));
+    }
+    for transfer in &transfers {
+        let place = to.join(transfer.file_name().unwrap_or_default());
+        fs::create_dir_all(&place).map_err(|error| named(&place, error.to_string()))?;
+        let (truth, copy) = (transfer.join("scenario.json"), place.join("scenario.json"));
+        fs::read(&truth)
+            .and_then(|bytes| fs::write(&copy, bytes))
+            .map_err(|error| named(&truth, error.to_string()))?;
+        for flow in 0.. {
+            let name = format!("kstate_f{flow}.csv.gz");
+            let rows = transfer.join(&name);
+            if !rows.is_file() {
+                break;
+            }
+            narrow(&rows, &place.join(&name)).map_err(|error| named(&rows, error.to_string()))?;
+        }
+        println!("{}", place.display());
+    }
+    Ok(())
+}
+
+/// Copies the columns that are kept, compressed without date or name, so that the same rows give
+/// the same file.
+fn narrow(from: &Path, to: &Path) -> Result<(), csv::Error> {
+    let mut reader = Reader::from_reader(MultiGzDecoder::new(File::open(from)?));
+    let names = reader.headers()?.clone();
+    let keeps = |name: &str| COLUMNS.contains(&name) || name.starts_with("bbr_");
+    let kept: Vec<usize> = (0..names.len()).filter(|&at| keeps(&names[at])).collect();
+    let out = GzBuilder::new().write(File::create(to)?, Compression::best());
+    let mut writer = Writer::from_writer(out);
+    let pick = |record: &StringRecord| -> StringRecord {
+        kept.iter().map(|&at| record.get(at).unwrap_or("")).collect()
+    };
+    writer.write_record(&pick(&names))?;
+    for record in reader.records() {
+        writer.write_record(&pick(&record?))?;
+    }
+    writer.into_inner().map_err(|error| error.into_error())?.finish()?;
+    Ok(())
+}
