@@ -113,6 +113,11 @@ impl Rack {
         self.rtt
     }
 
+    /// Reordering was seen in another way than by [`Rack::on_delivered`].
+    pub const fn on_reordering(&mut self) {
+        self.reordering_seen = true;
+    }
+
     /// Has any packet overtaken another?
     pub const fn reordering_seen(&self) -> bool {
         self.reordering_seen

@@ -333,6 +333,12 @@ impl Endpoint {
         if loss.judge.takes_back() && needless {
             loss.undo.forget();
             loss.budget = Budget::None;
+            if let (Judge::Linux(rack), true) = (&mut loss.judge, heard.th_ack < point) {
+                // tcp_try_undo_partial: the hole was filled by what had been delayed.
+                let highest = self.snd.map.highest_sacked().unwrap_or(heard.th_ack);
+                rack.on_reordering();
+                loss.reordering.on_late(self.snd.una, highest, u64::from(self.link.mss));
+            }
             self.snd.map.unmark_lost();
             self.totals.spurious += 1;
             let change = self.cc.on_congested(&self.congested(cx.now, Sign::SpuriousRecovery));

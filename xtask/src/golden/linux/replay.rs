@@ -335,6 +335,7 @@ impl<'a, C: Replayed> Run<'a, C> {
                 bytes: (after.una - before.una) as u64,
                 packets,
                 nsegs: 1,
+                ends_recovery: false,
                 resending: false,
                 snd_wnd: 0,
                 window_limited: before.cwnd_limited == Some(1),

@@ -173,6 +173,7 @@ impl Truth {
         let host = |name: &str, cc, profile, offload, delay| Host {
             name: name.to_owned(),
             profile,
+            quic: None,
             cc,
             offload,
             delay,
