@@ -144,6 +144,7 @@ impl End {
             event,
             Event::Acked { .. }
                 | Event::DupAck { .. }
+                | Event::PacketsAcked { .. }
                 | Event::Lost { .. }
                 | Event::Timer(_)
                 | Event::Window { cause: Cause::PathMtu | Cause::LostRetransmission, .. }

@@ -146,6 +146,10 @@ impl End {
         }
         // A FIN alone takes a place of its own.
         let stop = at.saturating_add(len.max(1));
+        // QUIC may send two probes, and both may hold the same (RFC 9002 section 6.2.4).
+        if cause == Cause::LossProbe && self.transport != Transport::Tcp {
+            return;
+        }
         let before = &mut self.sender.for_one_reason;
         if before.range(..stop).next_back().is_some_and(|(_, &end)| end > at) {
             self.note(log, Breach::TwiceForOneReason { at: Offset(at) });
