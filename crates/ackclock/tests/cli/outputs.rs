@@ -210,7 +210,7 @@ fn the_sample_scenarios_run() {
     let mut count = 0;
     for entry in fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
-        place.run(&["run", path.to_str().unwrap(), "--set", "duration=2s"]).ok();
+        place.run(&["run", path.to_str().unwrap(), "--set", "duration=3s"]).ok();
         count += 1;
     }
     assert!(count >= 3, "{count}");
