@@ -112,7 +112,7 @@ fn a_reason_counts_once() {
         after(|items| {
             let place = told(items, CLIENT, sent(3_000, TIMEOUT));
             // Behind the departure of its packet.
-            let again = items[place].clone();
+            let again = items[place];
             let (at, Item::Event { who, .. }) = (again.at(), &again) else { unreachable!() };
             let between = between.map(|event| Item::Event { at, who: *who, event, state: None });
             items.splice(place + 2..place + 2, between.into_iter().chain([again]));

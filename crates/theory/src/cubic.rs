@@ -2,7 +2,7 @@
 //!
 //! RFC 9438, Section 5 (loss after 1/p packets): `AVG_W_cubic = (C (3 + beta) / (4 (1 -
 //! beta)))^(1/4) * (RTT/p)^(3/4)`; Section 4.3 for the Reno-friendly region. RFC 8312 has the same
-//! function with its `beta`, 0.7 too. One epoch in time is [`epoch`].
+//! function with its `beta`, 0.7 too. One epoch in time is `epoch`.
 
 mod epoch;
 

@@ -72,7 +72,7 @@ pub fn cubic_cwnd(t: i32, wmax: u64, smss: u32, k: i64, unit: i64) -> u64 {
 pub fn tf_cwnd(t: i32, rtt: i32, wmax: u64, smss: u32) -> u64 {
     let kept = wmax.wrapping_mul(BETA);
     // Time and round trip become unsigned longs, the latter after it was multiplied as an int.
-    let grown = FRIENDLY.0.wrapping_mul(t as i64 as u64).wrapping_mul(u64::from(smss)) << SHIFT;
-    let per = (FRIENDLY.1.wrapping_mul(rtt) as i64 as u64).max(1);
+    let grown = FRIENDLY.0.wrapping_mul(i64::from(t) as u64).wrapping_mul(u64::from(smss)) << SHIFT;
+    let per = (i64::from(FRIENDLY.1.wrapping_mul(rtt)) as u64).max(1);
     kept.wrapping_add(grown / per) >> SHIFT
 }

@@ -3,7 +3,7 @@
 //! Source: cc_cubic.c (cubic_ack_received, cubic_cong_signal, cubic_ssthresh_update,
 //! cubic_get_ssthresh, cubic_post_recovery, cubic_record_rtt, cubic_after_idle, cubic_conn_init).
 //! Versions differ by [`Params`] alone. It borrows NewReno's slow start, reaction to idling and,
-//! since D46546, growth and decrease: see [`Tcb`].
+//! since D46546, growth and decrease: see `Tcb`.
 //!
 //! Where it departs from RFC 8312 and RFC 9438 it follows the kernel:
 //! - Time since the epoch advances by ticks of `kern.hz`, also where it is counted in microseconds.

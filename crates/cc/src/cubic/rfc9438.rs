@@ -167,14 +167,14 @@ impl RfcCubic {
         let cwnd = state.cwnd;
         // 4.3: segments acknowledged over segments of window, times alpha.
         let (num, den) = if state.w_est < state.cwnd_prior { ALPHA } else { (1, 1) };
-        let share = u128::from(event.bytes) * u128::from(self.smss) << (2 * FRACTION);
+        let share = (u128::from(event.bytes) * u128::from(self.smss)) << (2 * FRACTION);
         let grown = share * u128::from(num) / (u128::from(den) * u128::from(cwnd.max(1)));
         state.w_est = state.w_est.saturating_add(u64::try_from(grown).unwrap_or(u64::MAX));
         let next = if curve < state.w_est {
             state.w_est.max(cwnd)
         } else {
             let target = target.clamp(cwnd, cwnd.saturating_add(cwnd / 2));
-            let step = u128::from(target - cwnd) * u128::from(self.smss) << FRACTION;
+            let step = (u128::from(target - cwnd) * u128::from(self.smss)) << FRACTION;
             cwnd.saturating_add((step / u128::from(cwnd.max(1))) as u64)
         };
         state.cwnd = next.min(MOST << FRACTION);

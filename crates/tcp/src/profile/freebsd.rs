@@ -113,7 +113,7 @@ pub(super) fn rack_main() -> Profile {
     with_rack(main(), "freebsd-rack-main", 2)
 }
 
-fn with_rack(base: Profile, name: &'static str, rtt_divisor: u32) -> Profile {
+fn with_rack(mut profile: Profile, name: &'static str, rtt_divisor: u32) -> Profile {
     let rule = RackRule {
         thresh: ThreshParams::DEFAULT,
         pto: RackPto::DEFAULT,
@@ -123,6 +123,8 @@ fn with_rack(base: Profile, name: &'static str, rtt_divisor: u32) -> Profile {
         revert_unsent: true,
         revert_duplicates: true,
     };
-    let loss = LossRule::Timed(TimedRule::Rack(rule));
-    Profile { name, rto: RtoRule::Rack(RtoBounds::DEFAULT), loss, ..base }
+    profile.name = name;
+    profile.rto = RtoRule::Rack(RtoBounds::DEFAULT);
+    profile.loss = LossRule::Timed(TimedRule::Rack(rule));
+    profile
 }
