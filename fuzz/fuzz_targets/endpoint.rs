@@ -48,7 +48,7 @@ impl Victim {
         });
         let mut tcp = Endpoint::new(Config {
             algorithm: if linux { cc::Algorithm::Reno } else { cc::Algorithm::NewReno },
-            profile,
+            profile: profile.into(),
             side,
             flow: FlowId(0),
             ip: IpVersion::V4,

@@ -17,12 +17,18 @@ impl Delay {
     pub const fn new(span: Duration) -> Self {
         Self { span, held: VecDeque::new() }
     }
+
+    /// Takes a packet.
+    #[inline]
+    pub fn take(&mut self, now: Instant, packet: PacketId) {
+        self.held.push_back((now + self.span, packet));
+    }
 }
 
 impl Element for Delay {
     #[inline]
     fn accept(&mut self, now: Instant, packet: PacketId, _: &View) -> Verdict {
-        self.held.push_back((now + self.span, packet));
+        self.take(now, packet);
         Verdict::Taken
     }
 

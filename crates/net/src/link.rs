@@ -32,30 +32,36 @@ impl Link {
         Self { rate, limit, carry: 0, sending: None, queue: VecDeque::new(), queued: Bytes::ZERO }
     }
 
+    #[inline]
     fn has_room(&self, size: Bytes) -> bool {
         match self.limit {
             Limit::Bytes(limit) => self.queued + size <= limit,
             Limit::Packets(limit) => self.queue.len() < limit as usize,
         }
     }
+
+    /// Takes a packet of `size` IP bytes; false if it is lost for want of room.
+    #[inline]
+    pub fn take(&mut self, now: Instant, packet: PacketId, size: Bytes) -> bool {
+        if self.sending.is_none() {
+            // The line has been idle: what was left of the last nanosecond is gone.
+            self.carry = 0;
+            self.sending = Some((packet, now + self.rate.time_to_send(size, &mut self.carry)));
+            return true;
+        }
+        if !self.has_room(size) {
+            return false;
+        }
+        self.queue.push_back((packet, size));
+        self.queued += size;
+        true
+    }
 }
 
 impl Element for Link {
     #[inline]
     fn accept(&mut self, now: Instant, packet: PacketId, view: &View) -> Verdict {
-        let size = view.size;
-        if self.sending.is_none() {
-            // The line has been idle: what was left of the last nanosecond is gone.
-            self.carry = 0;
-            self.sending = Some((packet, now + self.rate.time_to_send(size, &mut self.carry)));
-            return Verdict::Taken;
-        }
-        if !self.has_room(size) {
-            return Verdict::Dropped;
-        }
-        self.queue.push_back((packet, size));
-        self.queued += size;
-        Verdict::Taken
+        if self.take(now, packet, view.size) { Verdict::Taken } else { Verdict::Dropped }
     }
 
     #[inline]

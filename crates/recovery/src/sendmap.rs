@@ -197,7 +197,12 @@ impl SendMap {
     /// Blocks were reported: each piece that is newly covered is shown, as it stood, in the order of
     /// the stream within a block, and marked. Returns what was newly reported. Blocks below `snd_una`
     /// or beyond what was sent count for nothing.
-    pub fn apply_sack(&mut self, blocks: &[Block], mut see: impl FnMut(&Piece)) -> Count {
+    #[inline]
+    pub fn apply_sack(&mut self, blocks: &[Block], see: impl FnMut(&Piece)) -> Count {
+        if blocks.is_empty() { Count::default() } else { self.apply_blocks(blocks, see) }
+    }
+
+    fn apply_blocks(&mut self, blocks: &[Block], mut see: impl FnMut(&Piece)) -> Count {
         let before = self.sums.sacked;
         let (Some(first), Some(last)) = (self.pieces.front(), self.pieces.back()) else {
             return Count::default();

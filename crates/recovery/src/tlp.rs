@@ -155,6 +155,12 @@ impl Tlp {
         self.probes < self.limit && (self.sampled || self.probes > 0)
     }
 
+    /// Is a probe under way, for all that is known?
+    #[inline]
+    pub const fn probing(&self) -> bool {
+        self.probe.is_some()
+    }
+
     /// A probe left; `repeats` if it was the highest packet again for want of new data.
     pub const fn on_probe(&mut self, snd_nxt: Offset, repeats: bool) {
         self.probe = Some(Probe { end: snd_nxt, repeats });

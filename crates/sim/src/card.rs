@@ -51,10 +51,14 @@ impl Card {
         }
     }
 
-    /// Does a packet go up alone, the moment it arrives? None waits that came before it.
-    #[inline]
-    pub(crate) fn passes_at_once(&self) -> bool {
-        self.delay.is_zero() && matches!(self.merger, Merger::Off) && self.waiting.is_empty()
+    /// Does each packet go up alone, the moment it arrives, if none waits that came before?
+    pub(crate) const fn is_plain(&self) -> bool {
+        self.delay.is_zero() && matches!(self.merger, Merger::Off)
+    }
+
+    /// Packets that wait for the interrupt.
+    pub(crate) fn waiting(&self) -> u32 {
+        self.waiting.len() as u32
     }
 
     /// A packet arrives. Returns when the card wants to run, if that is news.

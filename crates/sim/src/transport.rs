@@ -73,8 +73,11 @@ impl Transport {
     }
 
     #[inline]
-    pub(crate) fn next_deadline(&self) -> Option<Instant> {
-        either!(self, end => end.poll_timeout()).map(|(at, _)| at)
+    pub(crate) fn next_deadline(&self) -> Instant {
+        match self {
+            Self::Tcp(tcp) => tcp.next_deadline(),
+            Self::Quic(quic) => quic.poll_timeout().map_or(Instant::MAX, |(at, _)| at),
+        }
     }
 
     #[inline]

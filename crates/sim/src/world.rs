@@ -1,15 +1,16 @@
 //! The loop: take the next entry of the calendar, let it happen, note what follows.
 
 mod packets;
+mod parcels;
 
 use machine::{Cx, Endpoint as _, PacketId, Signal};
 use net::calendar::Calendar;
-use net::pool::Pool;
 use record::Who;
+use tcp::profile::SharedProfile;
 use tcp::{Config, Endpoint, Keepalive, Side};
 use units::{Bytes, Duration, FlowId, HostId, Instant, SeqNum, Stream};
 
-use packets::Parcel;
+use parcels::Parcels;
 
 use crate::app::Application;
 use crate::card::Card;
@@ -17,7 +18,7 @@ use crate::datagrams::{self, Datagrams};
 use crate::observer::{Observer, PROGRESS_EVERY};
 use crate::outcome::{FlowOutcome, Outcome};
 use crate::road::{self, Roads, Station};
-use crate::scenario::{App, Burst, Close, Element, Flow, Pause, Scenario, TapPlace};
+use crate::scenario::{App, Burst, Close, Element, Flow, Host, Pause, Scenario, TapPlace};
 use crate::transport::Transport;
 
 /// Why a scenario could not be set up. The text form refuses these with a better message.
@@ -83,6 +84,8 @@ struct End {
     /// Payload bytes that the application has read.
     read: u64,
     host: u16,
+    /// The host's delay.
+    delay: Duration,
     /// Where on [`World::roads`] its segments begin their way.
     road: u32,
     /// Time of the entry in the calendar that stands for its timers.
@@ -110,7 +113,7 @@ struct World<'a, O: Observer> {
     observer: &'a mut O,
     now: Instant,
     calendar: Calendar<Wake>,
-    pool: Pool<Parcel>,
+    parcels: Parcels,
     datagrams: Datagrams,
     /// Packets that have left their hosts, and copies.
     packets: u64,
@@ -121,6 +124,10 @@ struct World<'a, O: Observer> {
     stations: Vec<Station>,
     roads: Roads,
     cards: Vec<Card>,
+    /// For each host whether its card lets packets go up alone and at once.
+    plain_cards: Vec<bool>,
+    /// Packets that wait in cards.
+    in_cards: u32,
     /// Client and server of the first flow, then of the second, and so on.
     ends: Vec<End>,
     flows: Vec<Connection>,
@@ -165,19 +172,23 @@ impl<'a, O: Observer> World<'a, O> {
             observer,
             now: Instant::ZERO,
             calendar: Calendar::new(),
-            pool: Pool::new(),
+            parcels: Parcels::default(),
             datagrams: Datagrams::default(),
             packets: 0,
             copies: Vec::new(),
             departing: false,
             stations,
             roads,
+            plain_cards: Vec::with_capacity(hosts),
             cards: cards.collect(),
+            in_cards: 0,
             ends: Vec::with_capacity(2 * scenario.flows.len()),
             flows: Vec::with_capacity(scenario.flows.len()),
             open: scenario.flows.len(),
             turns: 0,
         };
+        world.plain_cards.extend(world.cards.iter().map(Card::is_plain));
+        let profiles = profiles(scenario);
         for (index, flow) in scenario.flows.iter().enumerate() {
             let ends = (flow.from, flow.to);
             let [forward, reverse] = world.roads.of_path(flow.path).unwrap_or_default();
@@ -193,18 +204,25 @@ impl<'a, O: Observer> World<'a, O> {
             if stands_still(scenario, flow) {
                 return Err(SetupError::Endless { flow: index });
             }
-            world.add_flow(index, flow, out, back);
+            world.add_flow(index, flow, [out, back], &profiles);
         }
         Ok(world)
     }
 
-    fn add_flow(&mut self, index: usize, flow: &Flow, out: u32, back: u32) {
+    fn add_flow(
+        &mut self,
+        index: usize,
+        flow: &Flow,
+        [out, back]: [u32; 2],
+        profiles: &[SharedProfile],
+    ) {
         let started = Instant::ZERO + flow.start;
         let end = |side: Side, host: usize, road: u32, app: Application| End {
-            stack: transport(self.scenario, index, flow, side, host),
+            stack: transport(self.scenario, index, flow, side, (host, &profiles[host])),
             app,
             read: 0,
             host: host as u16,
+            delay: self.scenario.hosts[host].delay,
             road,
             armed: None,
             app_at: None,
@@ -266,9 +284,8 @@ impl<'a, O: Observer> World<'a, O> {
             self.act(index);
         }
         let end = &mut self.ends[index];
-        if let Some(at) = end.stack.next_deadline()
-            && end.armed.is_none_or(|armed| at < armed)
-        {
+        let at = end.stack.next_deadline();
+        if at < end.armed.unwrap_or(Instant::MAX) {
             end.armed = Some(at);
             self.calendar.push(at, Wake::Timer(index as u32));
         }
@@ -286,9 +303,9 @@ impl<'a, O: Observer> World<'a, O> {
             let who = Who { host: HostId(host), flow: FlowId((index / 2) as u32) };
             let mut cx = Cx { now: self.now, who, rec: &mut *self.observer };
             // The endpoint writes its segment where it will lie on its way.
-            let id = self.pool.reserve();
-            if tcp.poll_transmit(&mut cx, &mut self.pool.get_mut(id).segment).is_err() {
-                self.pool.release(id);
+            let id = self.parcels.reserve();
+            if tcp.poll_transmit(&mut cx, self.parcels.segment_mut(id)).is_err() {
+                self.parcels.release(id);
                 return;
             }
             self.depart(host, road, id);
@@ -297,8 +314,7 @@ impl<'a, O: Observer> World<'a, O> {
 
     /// Returns true if the application is to act at once.
     fn on_signal(&mut self, index: usize, signal: Signal) -> bool {
-        let host = usize::from(self.ends[index].host);
-        let delay = self.scenario.hosts[host].delay;
+        let delay = self.ends[index].delay;
         match signal {
             Signal::Closed | Signal::Aborted => {
                 self.on_closed(index, signal == Signal::Aborted);
@@ -401,7 +417,7 @@ impl<'a, O: Observer> World<'a, O> {
     fn look(&mut self, host: u16, place: TapPlace, outbound: bool, id: PacketId) {
         for (number, tap) in self.scenario.taps.iter().enumerate() {
             if tap.host == usize::from(host) && tap.place == place {
-                let segment = &self.pool.get(id).segment;
+                let segment = self.parcels.segment(id);
                 if datagrams::number_of(segment).is_none() {
                     self.observer.tap(self.now, number, outbound, segment);
                 }
@@ -470,11 +486,17 @@ fn stands_still(scenario: &Scenario, flow: &Flow) -> bool {
     }
 }
 
-fn transport(scenario: &Scenario, index: usize, flow: &Flow, side: Side, host: usize) -> Transport {
+fn transport(
+    scenario: &Scenario,
+    index: usize,
+    flow: &Flow,
+    side: Side,
+    (host, profile): (usize, &SharedProfile),
+) -> Transport {
     let peer = if host == flow.from { flow.to } else { flow.from };
     let quic = |host: usize| scenario.hosts[host].quic;
     let (Some(own), Some(peer), Some(client)) = (quic(host), quic(peer), quic(flow.from)) else {
-        return Transport::Tcp(Endpoint::new(config(scenario, index, flow, side, host)));
+        return Transport::Tcp(Endpoint::new(config(scenario, index, flow, side, (host, profile))));
     };
     Transport::Quic(Box::new(quic::Endpoint::new(quic::Config {
         profile: own,
@@ -490,14 +512,35 @@ fn transport(scenario: &Scenario, index: usize, flow: &Flow, side: Side, host: u
     })))
 }
 
-fn config(scenario: &Scenario, index: usize, flow: &Flow, side: Side, host: usize) -> Config {
+/// The profiles of all hosts, equal ones shared: what every connection reads is in the cache.
+fn profiles(scenario: &Scenario) -> Vec<SharedProfile> {
+    let mut different: Vec<SharedProfile> = Vec::new();
+    let mut shared = |host: &Host| {
+        // Where many differ, it does not matter that some are there twice.
+        let known = different.iter().rev().take(8).find(|known| ***known == host.profile);
+        let profile = known.cloned().unwrap_or_else(|| host.profile.clone().into());
+        if known.is_none() {
+            different.push(profile.clone());
+        }
+        profile
+    };
+    scenario.hosts.iter().map(&mut shared).collect()
+}
+
+fn config(
+    scenario: &Scenario,
+    index: usize,
+    flow: &Flow,
+    side: Side,
+    (host, profile): (usize, &SharedProfile),
+) -> Config {
     let host = &scenario.hosts[host];
     let draw = |purpose: &str| {
         let owner = format!("flow {index} host {}", host.name);
         Stream::named(scenario.seed, &owner, purpose).next_u32()
     };
     Config {
-        profile: host.profile.clone(),
+        profile: profile.clone(),
         algorithm: host.cc,
         side,
         flow: FlowId(index as u32),

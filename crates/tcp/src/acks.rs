@@ -214,7 +214,7 @@ impl Endpoint {
     /// RFC 9293 3.10.7.4: a window counts if its segment is not older than the last that did. Of
     /// equally old ones FreeBSD takes the larger (tcp_do_segment), Linux also one that is shut
     /// (tcp_may_update_window).
-    fn update_window(&mut self, seq: Offset, ack: Offset, wnd: u64) {
+    pub(crate) fn update_window(&mut self, seq: Offset, ack: Offset, wnd: u64) {
         let as_old = match self.cfg.profile.family {
             Family::FreeBsd => wnd > self.snd.wnd,
             Family::Linux => wnd > self.snd.wnd || wnd == 0,

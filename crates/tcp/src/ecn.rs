@@ -26,6 +26,12 @@ impl Ecn {
         Self { rule, agreed: false, echo: false, reduced: false }
     }
 
+    /// Do both sides take part?
+    #[inline]
+    pub(crate) const fn agreed(&self) -> bool {
+        self.agreed
+    }
+
     /// Flags of our SYN (section 6.1.1).
     pub(crate) fn syn_flags(&self) -> Flags {
         if self.rule == EcnRule::Active { Flags::ECE | Flags::CWR } else { Flags::NONE }

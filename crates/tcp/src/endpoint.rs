@@ -16,7 +16,7 @@ use crate::challenge::Challenge;
 use crate::clock::KernelClock;
 use crate::ecn::Ecn;
 use crate::probes::Keepalive;
-use crate::profile::{Family, Profile, RtoRule};
+use crate::profile::{Family, RtoRule, SharedProfile};
 use crate::receive_window::ReceiveWindow;
 use crate::state::{Agreed, Receive, Send};
 use crate::timers::Timers;
@@ -34,7 +34,7 @@ pub enum Side {
 #[derive(Debug, Clone)]
 pub struct Config {
     /// What the system's TCP does.
-    pub profile: Profile,
+    pub profile: SharedProfile,
     /// Congestion control.
     pub algorithm: cc::Algorithm,
     /// Which side opens.
@@ -374,7 +374,7 @@ impl Endpoint {
         }
     }
 
-    pub(crate) const fn layout(&self) -> SynLayout {
+    pub(crate) fn layout(&self) -> SynLayout {
         self.cfg.profile.syn_layout
     }
 

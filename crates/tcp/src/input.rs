@@ -2,12 +2,13 @@
 //! tcp_rcv_established of Linux).
 
 use machine::{Cx, Signal};
-use packet::{Flags, Segment};
+use packet::{Flags, Options, Segment};
 use record::{Event, Purpose, Recorder};
 use units::{Duration, Instant, Offset, SeqNum};
 
 use crate::ack_policy::{Arrival, Decision};
 use crate::endpoint::{Endpoint, Side, State};
+use crate::loss::Repair;
 use crate::profile::Family;
 
 /// Timestamps older than this say nothing (RFC 7323 section 5.5).
@@ -73,6 +74,10 @@ impl Endpoint {
 
     /// RFC 9293 section 3.10.7.4, with RFC 5961 and RFC 7323.
     fn input_synchronised<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, segment: &Segment) {
+        if self.is_ordinary(segment) {
+            self.input_ordinary(cx, segment);
+            return;
+        }
         let flags = segment.flags;
         // The door: numbers become offsets. What lies before the stream is not ours.
         let seq = segment.seq.near(self.rcv.irs, self.rcv.nxt);
@@ -134,6 +139,58 @@ impl Endpoint {
             }
         }
         self.take_fin(cx);
+    }
+
+    /// Is it what most segments of a transfer are: the next bytes or nothing but an acknowledgment,
+    /// in its place, with a good timestamp, on a connection where nothing else goes on (header
+    /// prediction: tcp_do_segment of FreeBSD, tcp_rcv_established of Linux)?
+    #[inline]
+    fn is_ordinary(&self, segment: &Segment) -> bool {
+        let ahead = segment.ack.0.wrapping_sub(self.snd.una.to_seq(self.cfg.isn).0);
+        let fresh = match segment.timestamps {
+            Some(stamps) => stamps.val.wrapping_sub(self.rcv.ts_recent) as i32 >= 0,
+            None => !self.link.timestamps,
+        };
+        self.state == State::Established
+            && segment.flags.without(Flags::PSH) == Flags::ACK
+            && segment.seq == self.rcv_nxt_seq()
+            && u64::from(ahead) <= self.snd.max.since(self.snd.una).get()
+            && fresh
+            && u64::from(segment.payload) <= self.rcv.adv.since(self.rcv.nxt).get()
+            && self.rcv.fin.is_none()
+            && self.cfg.keepalive.is_none()
+            && !self.ecn.agreed()
+    }
+
+    /// The same as [`Endpoint::input_synchronised`], less what cannot be.
+    fn input_ordinary<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, segment: &Segment) {
+        let seq = self.rcv.nxt;
+        let ahead = segment.ack.0.wrapping_sub(self.snd.una.to_seq(self.cfg.isn).0);
+        let ack = self.snd.una + u64::from(ahead);
+        self.snd.last_heard = cx.now;
+        self.take_timestamp(cx.now, segment, seq);
+        // Data that comes while none goes the other way says nothing to the sender.
+        let idle = segment.payload > 0
+            && self.snd.max == self.snd.una
+            && matches!(self.snd.repair, Repair::Timed(_))
+            && matches!(segment.options, Options::None)
+            && !self.snd.buffer.starved();
+        if idle {
+            self.update_window(seq, ack, self.scaled_window(segment));
+        } else {
+            self.on_ack(cx, segment, seq, ack);
+        }
+        if segment.payload > 0 {
+            self.on_payload(
+                cx,
+                Payload {
+                    left: seq,
+                    right: seq + u64::from(segment.payload),
+                    pushed: segment.flags.has(Flags::PSH),
+                    merged: segment.merged(),
+                },
+            );
+        }
     }
 
     /// RFC 5961 section 3.2: a reset counts only at exactly the next number; elsewhere in the

@@ -22,7 +22,7 @@ pub(crate) enum Repair {
     /// Where SACK was not agreed.
     Duplicates,
     /// FreeBSD's base stack.
-    Holes(HolesLoss),
+    Holes(Box<HolesLoss>),
     /// RACK-TLP.
     Timed(TimedLoss),
 }
@@ -31,7 +31,7 @@ impl Repair {
     /// The way of a connection for which SACK was agreed or not.
     pub(crate) fn new(profile: &Profile, sack: bool) -> Self {
         match profile.loss {
-            LossRule::Holes(rule) if sack => Self::Holes(HolesLoss::new(rule)),
+            LossRule::Holes(rule) if sack => Self::Holes(Box::new(HolesLoss::new(rule))),
             LossRule::Timed(rule) if sack => Self::Timed(TimedLoss::new(rule, profile.hz)),
             _ => Self::Duplicates,
         }

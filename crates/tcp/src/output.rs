@@ -69,16 +69,8 @@ impl Endpoint {
             Ok(self.plan_again(cause))
         } else if let Some(probe) = self.snd.probe.take() {
             Ok(self.plan_probe(probe))
-        } else if let Some((at, len, fin, kind)) =
-            self.next_probe().or_else(|| self.next_lost(cx.now))
-        {
-            let more = kind != SentKind::Again(Cause::FastRetransmit) || !self.one_at_a_time();
-            let push = self.pushes(at, len, &kind);
-            Ok(Plan { at, len, fin, push, kind, more })
-        } else if let Some((at, len)) = self.next_hole() {
-            let kind = SentKind::Again(Cause::FastRetransmit);
-            let push = self.pushes(at, len, &kind);
-            Ok(Plan { at, len, fin: false, push, kind, more: true })
+        } else if let Some(plan) = self.plan_repair(cx.now) {
+            Ok(plan)
         } else if self.snd.buffer.used() == 0 && !self.fin_wanted() {
             Err(if self.snd.fin { Waiting::Done } else { Waiting::Application })
         } else {
@@ -135,6 +127,29 @@ impl Endpoint {
                 self.note(cx, change, Cause::Idle);
             }
         }
+    }
+
+    /// A probe, or something lost that may go again now.
+    #[inline]
+    fn plan_repair(&mut self, now: Instant) -> Option<Plan> {
+        let any = self.cc.in_recovery()
+            || match &self.snd.repair {
+                Repair::Timed(loss) => loss.probe_is_due() || self.snd.map.sums().lost.packets > 0,
+                Repair::Holes(_) | Repair::Duplicates => false,
+            };
+        if any { self.plan_due_repair(now) } else { None }
+    }
+
+    fn plan_due_repair(&mut self, now: Instant) -> Option<Plan> {
+        if let Some((at, len, fin, kind)) = self.next_probe().or_else(|| self.next_lost(now)) {
+            let more = kind != SentKind::Again(Cause::FastRetransmit) || !self.one_at_a_time();
+            let push = self.pushes(at, len, &kind);
+            return Some(Plan { at, len, fin, push, kind, more });
+        }
+        let (at, len) = self.next_hole()?;
+        let kind = SentKind::Again(Cause::FastRetransmit);
+        let push = self.pushes(at, len, &kind);
+        Some(Plan { at, len, fin: false, push, kind, more: true })
     }
 
     /// One segment from `snd_una` on, whatever the windows say.
@@ -202,7 +217,7 @@ impl Endpoint {
 
     /// Is there enough more room to tell the peer of (RFC 9293 section 3.8.6.2.2; tcp_output of
     /// FreeBSD, tcp_cleanup_rbuf of Linux)? Only asked when nothing else is sent.
-    pub(crate) fn window_update_due(&self) -> bool {
+    pub(crate) fn window_update_due(&mut self) -> bool {
         if self.rcv.fin.is_some() || self.timers.runs(Purpose::DelayedAck) {
             return false;
         }
@@ -258,12 +273,12 @@ impl Endpoint {
                 .link
                 .timestamps
                 .then(|| Timestamps { val: self.clock.timestamp(cx.now), ecr: self.rcv.ts_recent }),
-            options: if sack {
-                self.rcv.reassembly.sack_blocks(self.rcv.irs, most_blocks, duplicate).into()
-            } else {
-                Options::None
-            },
+            options: Options::None,
         };
+        if sack {
+            let blocks = self.rcv.reassembly.sack_blocks(self.rcv.irs, most_blocks, duplicate);
+            slot.options = blocks.into();
+        }
         self.rcv.adv =
             self.rcv.adv.max(self.rcv.nxt + (u64::from(field) << self.rcv.window.scale()));
         self.rcv.acked = self.rcv.nxt;

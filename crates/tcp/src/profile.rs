@@ -8,6 +8,9 @@ mod freebsd;
 mod linux;
 mod rfc;
 
+use core::ops::{Deref, DerefMut};
+use std::sync::Arc;
+
 use cc::registry::{self, Algorithm, NoController};
 use packet::SynLayout;
 use recovery::RtoBounds;
@@ -92,6 +95,31 @@ pub struct Profile {
     pub keepalive: Keepalive,
     /// How long a closed connection remembers itself (TIME-WAIT).
     pub time_wait: Duration,
+}
+
+/// A profile that the connections of a world share; one that is changed becomes its owner's own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SharedProfile(Arc<Profile>);
+
+impl From<Profile> for SharedProfile {
+    fn from(profile: Profile) -> Self {
+        Self(Arc::new(profile))
+    }
+}
+
+impl Deref for SharedProfile {
+    type Target = Profile;
+
+    #[inline]
+    fn deref(&self) -> &Profile {
+        &self.0
+    }
+}
+
+impl DerefMut for SharedProfile {
+    fn deref_mut(&mut self) -> &mut Profile {
+        Arc::make_mut(&mut self.0)
+    }
 }
 
 /// Which family of kernels a profile belongs to.

@@ -35,6 +35,15 @@ pub(crate) struct ReceiveWindow {
     /// Payload of a full segment without options: less is not worth offering.
     maxseg: u64,
     system: System,
+    /// The last answer of [`ReceiveWindow::window`] and what was asked, while it holds.
+    answer: Option<Answer>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Answer {
+    promised: u64,
+    waiting: u64,
+    window: u64,
 }
 
 #[derive(Debug, Clone)]
@@ -104,7 +113,16 @@ impl ReceiveWindow {
                 (reach.max(1).ilog2().saturating_sub(15) as u8).min(MAX_SCALE)
             }
         });
-        Self { rule, offered_scale, scale: 0, size, unread: 0, maxseg: u64::from(mss), system }
+        Self {
+            rule,
+            offered_scale,
+            scale: 0,
+            size,
+            unread: 0,
+            maxseg: u64::from(mss),
+            system,
+            answer: None,
+        }
     }
 
     /// Shift to offer in our SYN.
@@ -120,6 +138,7 @@ impl ReceiveWindow {
     /// The handshake is over. `scaling`: both sides offered it. `mss`: payload of our largest
     /// segment without options.
     pub(crate) fn on_established(&mut self, now: Instant, scaling: bool, mss: u32, advmss: u32) {
+        self.answer = None;
         self.maxseg = u64::from(mss);
         self.scale = if scaling { self.offered_scale.unwrap_or(0) } else { 0 };
         match &mut self.system {
@@ -147,7 +166,19 @@ impl ReceiveWindow {
 
     /// Window in bytes that may be offered now; `promised` is what of the last offer is left,
     /// `waiting` are bytes that lie behind a gap (Linux charges them to the buffer).
-    pub(crate) fn window(&self, promised: u64, waiting: u64) -> u64 {
+    #[inline]
+    pub(crate) fn window(&mut self, promised: u64, waiting: u64) -> u64 {
+        match self.answer {
+            Some(last) if last.promised == promised && last.waiting == waiting => last.window,
+            _ => {
+                let window = self.offer(promised, waiting);
+                self.answer = Some(Answer { promised, waiting, window });
+                window
+            }
+        }
+    }
+
+    fn offer(&self, promised: u64, waiting: u64) -> u64 {
         let scale = self.scale;
         let most = MAX_FIELD << scale;
         // In units of the scaled field, as a shift: this runs for every segment.
@@ -197,6 +228,7 @@ impl ReceiveWindow {
     /// Returns true if the window may now grow (Linux answers that with an ACK at once).
     pub(crate) fn on_data(&mut self, len: u64, merged: bool) -> bool {
         self.unread += len;
+        self.answer = None;
         match &mut self.system {
             System::FreeBsd { counted, .. } => {
                 *counted += len;
@@ -223,6 +255,7 @@ impl ReceiveWindow {
             return None;
         }
         self.size = (self.size + self.size / 2).min(max.get());
+        self.answer = None;
         Some(self.size)
     }
 
@@ -239,6 +272,7 @@ impl ReceiveWindow {
     /// The application has read `len` bytes. Returns the new size if the buffer grew.
     pub(crate) fn on_read(&mut self, now: Instant, len: u64) -> Option<u64> {
         self.unread -= len;
+        self.answer = None;
         let ReceiveBufferRule::Linux { rmem, auto, .. } = self.rule else { return None };
         let System::Linux(linux) = &mut self.system else { return None };
         let before = self.size;
@@ -316,7 +350,8 @@ mod tests {
         assert_eq!(window.offered_scale(), Some(10));
         assert_eq!(window.syn_field(), 65_535);
         window.on_established(Instant::ZERO, true, 1_460, 1_448);
-        assert_eq!(window.field(window.window(0, 0)), 65);
+        let offered = window.window(0, 0);
+        assert_eq!(window.field(offered), 65);
     }
 
     #[test]

@@ -14,7 +14,7 @@ const TIMEOUT_MIN_TICKS: u64 = 2;
 
 impl Endpoint {
     /// Timeouts in a row that the connection survives in its state.
-    pub(crate) const fn retries(&self) -> u32 {
+    pub(crate) fn retries(&self) -> u32 {
         let profile = &self.cfg.profile;
         match self.state {
             // tcp_write_timeout grants the linear timeouts beside the others.
@@ -34,7 +34,7 @@ impl Endpoint {
     }
 
     /// Does the timeout that was just counted leave the time to the next one as it is?
-    pub(crate) const fn syn_times_out_linearly(&self) -> bool {
+    pub(crate) fn syn_times_out_linearly(&self) -> bool {
         matches!(self.state, State::SynSent)
             && self.snd.shift <= self.cfg.profile.syn.linear_timeouts
     }

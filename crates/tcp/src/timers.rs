@@ -17,12 +17,15 @@ const ALL: [Purpose; 8] = [
     Purpose::Pacing,
 ];
 
+/// So many may be set in ticks with every segment.
+const TICKED: usize = slot(Purpose::Retransmit) + 1;
+
 /// One deadline for each purpose; [`Instant::MAX`] where there is none.
 #[derive(Debug, Clone)]
 pub(crate) struct Timers {
     at: [Instant; ALL.len()],
-    /// How the deadlines of each purpose were rounded to ticks last.
-    rounding: [Rounding; ALL.len()],
+    /// How the deadlines of the first purposes were rounded to ticks last.
+    rounding: [Rounding; TICKED],
 }
 
 const fn slot(purpose: Purpose) -> usize {
@@ -40,7 +43,7 @@ const fn slot(purpose: Purpose) -> usize {
 
 impl Default for Timers {
     fn default() -> Self {
-        Self { at: [Instant::MAX; ALL.len()], rounding: [Rounding::default(); ALL.len()] }
+        Self { at: [Instant::MAX; ALL.len()], rounding: [Rounding::default(); TICKED] }
     }
 }
 
@@ -50,7 +53,7 @@ impl Timers {
         self.at[slot(purpose)] = at;
     }
 
-    /// Sets a timer to run for `span` from now on, in ticks of `clock`
+    /// Sets a timer up to the retransmission timer to run for `span` from now on, in ticks of `clock`
     /// ([`KernelClock::deadline`]).
     #[inline]
     pub(crate) fn set_ticks(

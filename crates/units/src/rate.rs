@@ -26,13 +26,15 @@ impl Rate {
     /// so that a long run is exact: 64 bytes at 100 Gbit/s take 5.12 ns, on average too.
     #[inline]
     pub fn time_to_send(self, size: Bytes, carry: &mut u64) -> Duration {
-        let bit_nanos = u128::from(size.0) * 8 * 1_000_000_000 + u128::from(*carry);
-        // Both fit: packets are below 4 GiB and the carry is below the rate.
-        let (span, rest) = match u64::try_from(bit_nanos) {
-            Ok(small) => (small / self.0, small % self.0),
-            Err(_) => {
+        const BIT_NANOS: u64 = 8 * 1_000_000_000;
+        let small = size.0.checked_mul(BIT_NANOS).and_then(|bits| bits.checked_add(*carry));
+        let (span, rest) = match small {
+            Some(bits) => (bits / self.0, bits % self.0),
+            // It fits: sizes are far below 2^64 bytes and the carry is below the rate.
+            None => {
+                let bits = u128::from(size.0) * u128::from(BIT_NANOS) + u128::from(*carry);
                 let rate = u128::from(self.0);
-                ((bit_nanos / rate) as u64, (bit_nanos % rate) as u64)
+                ((bits / rate) as u64, (bits % rate) as u64)
             }
         };
         *carry = rest;

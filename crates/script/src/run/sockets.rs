@@ -91,7 +91,7 @@ impl Wishes {
             tso: host.tso,
             nodelay: self.nodelay,
             keepalive: self.keepalive(&profile),
-            profile,
+            profile: profile.into(),
         }
     }
 }

@@ -3,10 +3,11 @@
 
 use machine::{Cx, Endpoint as _, PacketId, Verdict};
 use net::offload::split;
-use packet::{Dir, Segment};
+use packet::Dir;
 use record::{Event, Movement, PacketNumber, StationId, Who};
 use units::{Bytes, FlowId, HostId, SeqNum};
 
+use super::parcels::Way;
 use super::{CLIENT, SERVER, Wake, World, end_of};
 use crate::datagrams::number_of;
 use crate::observer::Observer;
@@ -14,35 +15,18 @@ use crate::road::Stop;
 use crate::scenario::TapPlace;
 use crate::transport::Transport;
 
-/// A packet on its way.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Parcel {
-    pub(super) segment: Segment,
-    number: PacketNumber,
-    /// IP bytes.
-    size: u32,
-    /// The stop that it comes to next.
-    next: u32,
-    /// Its checksum is wrong.
-    damaged: bool,
-}
-
 impl<O: Observer> World<'_, O> {
     pub(super) fn run_station(&mut self, index: usize) {
         // An entry that was overtaken by an earlier one: the station has armed itself anew since.
-        if self.stations[index].armed != Some(self.now) {
+        let station = &mut self.stations[index];
+        if station.armed != Some(self.now) {
             return;
         }
-        self.stations[index].armed = None;
-        loop {
-            let station = &mut self.stations[index];
-            if station.next_wake().is_none_or(|at| at > self.now) {
-                break;
-            }
-            let Some(id) = station.wake(self.now) else { break };
+        station.armed = None;
+        while let Some(id) = self.stations[index].wake(self.now) {
             self.step(|world| Movement::Left {
                 station: StationId(index as u32),
-                packet: world.pool.get(id).number,
+                packet: world.parcels.way(id).number,
             });
             self.advance(id);
         }
@@ -63,14 +47,14 @@ impl<O: Observer> World<'_, O> {
     #[inline]
     pub(super) fn depart(&mut self, host: u16, road: u32, id: PacketId) {
         self.look(host, TapPlace::Stack, true, id);
-        let segment = &self.pool.get(id).segment;
+        let segment = self.parcels.segment(id);
         if segment.gso_size == 0 {
             return self.depart_one(host, road, id);
         }
         let burst = *segment;
-        self.pool.release(id);
+        self.parcels.release(id);
         for segment in split(&burst) {
-            let id = self.pool.put(Parcel { segment, ..Parcel::default() });
+            let id = self.parcels.put(segment);
             self.depart_one(host, road, id);
         }
     }
@@ -92,33 +76,32 @@ impl<O: Observer> World<'_, O> {
                 return;
             }
             let segment = self.datagrams.stand_in(number);
-            let size = self.datagrams.get(number).wire_len().get() as u32;
-            let id = self.pool.put(Parcel { segment, ..Parcel::default() });
+            let size = self.datagrams.get(number).wire_len();
+            let id = self.parcels.put(segment);
             self.depart_sized(host, road, id, size);
         }
     }
 
     #[inline]
     fn depart_one(&mut self, host: u16, road: u32, id: PacketId) {
-        let size = self.pool.get(id).segment.wire_len().get() as u32;
+        let size = self.parcels.segment(id).wire_len();
         self.depart_sized(host, road, id, size);
     }
 
-    fn depart_sized(&mut self, host: u16, road: u32, id: PacketId, size: u32) {
+    fn depart_sized(&mut self, host: u16, road: u32, id: PacketId, size: Bytes) {
         let number = PacketNumber(self.packets);
         self.packets += 1;
-        let parcel = self.pool.get_mut(id);
-        (parcel.number, parcel.size, parcel.next, parcel.damaged) = (number, size, road, false);
+        *self.parcels.way_mut(id) = Way::new(number, size, road);
         self.look(host, TapPlace::Wire, true, id);
         self.step(|world| {
-            let packet = &world.pool.get(id).segment;
+            let packet = world.parcels.segment(id);
             Movement::Departed {
                 host: HostId(host),
                 flow: packet.flow,
                 packet: number,
                 seq: packet.seq,
                 len: packet.payload,
-                size,
+                size: size.get() as u32,
             }
         });
         self.departing = true;
@@ -153,15 +136,16 @@ impl<O: Observer> World<'_, O> {
     /// its road.
     fn carry(&mut self, id: PacketId) {
         loop {
-            let parcel = self.pool.get_mut(id);
-            let index = match self.roads.stop(parcel.next) {
+            let way = self.parcels.way_mut(id);
+            let index = match self.roads.stop(way.next) {
                 Stop::Station(index) => index,
                 Stop::Host(host) => return self.arrive(host, id),
             };
-            parcel.next += 1;
-            let (station, packet) = (StationId(index), parcel.number);
-            let size = Bytes(u64::from(parcel.size));
-            match self.stations[index as usize].accept(self.now, id, &parcel.segment, size) {
+            way.next += 1;
+            let (station, packet) = (StationId(index), way.number);
+            let size = Bytes(u64::from(way.size()));
+            let segment = || self.parcels.segment(id);
+            match self.stations[index as usize].accept(self.now, id, size, segment) {
                 Verdict::Taken => {
                     self.step(|_| Movement::Entered { station, packet });
                     return self.arm_station(index as usize);
@@ -174,22 +158,22 @@ impl<O: Observer> World<'_, O> {
                 Verdict::Dropped => return self.lose(station, id),
                 Verdict::Passed => self.step(|_| Movement::Entered { station, packet }),
                 Verdict::Damaged => {
-                    parcel.damaged = true;
+                    self.parcels.way_mut(id).damage();
                     self.step(|_| Movement::Entered { station, packet });
                     self.step(|_| Movement::Damaged { station, packet });
                 }
                 Verdict::Doubled => {
                     let copy = PacketNumber(self.packets);
                     self.packets += 1;
-                    let mut twin = Parcel { number: copy, ..*parcel };
-                    if let Some(number) = number_of(&twin.segment) {
-                        twin.segment.ack = SeqNum(self.datagrams.copy(number));
-                    }
                     self.step(|_| Movement::Entered { station, packet });
                     self.step(|_| Movement::Copied { station, packet, copy });
                     self.step(|_| Movement::Entered { station, packet: copy });
                     self.step(|_| Movement::Left { station, packet: copy });
-                    let twin = self.pool.put(twin);
+                    let twin = self.parcels.copy(id, copy);
+                    if let Some(number) = number_of(self.parcels.segment(twin)) {
+                        let datagram = self.datagrams.copy(number);
+                        self.parcels.segment_mut(twin).ack = SeqNum(datagram);
+                    }
                     self.copies.push(twin);
                 }
             }
@@ -201,17 +185,17 @@ impl<O: Observer> World<'_, O> {
 
     /// A station loses a packet, one that just came or one that it had.
     fn lose(&mut self, station: StationId, id: PacketId) {
-        self.step(|world| Movement::Dropped { station, packet: world.pool.get(id).number });
+        self.step(|world| Movement::Dropped { station, packet: world.parcels.way(id).number });
         self.note_loss(id);
         self.forget(id);
     }
 
     /// A packet is no more.
     fn forget(&mut self, id: PacketId) {
-        if let Some(number) = number_of(&self.pool.get(id).segment) {
+        if let Some(number) = number_of(self.parcels.segment(id)) {
             self.datagrams.release(number);
         }
-        self.pool.release(id);
+        self.parcels.release(id);
     }
 
     /// A packet reaches the network card at the end of its road, which drops what is damaged
@@ -219,20 +203,21 @@ impl<O: Observer> World<'_, O> {
     fn arrive(&mut self, host: u16, id: PacketId) {
         self.step(|world| Movement::Arrived {
             host: HostId(host),
-            packet: world.pool.get(id).number,
+            packet: world.parcels.way(id).number,
         });
-        if self.pool.get(id).damaged {
+        if self.parcels.way(id).damaged() {
             return self.forget(id);
         }
         self.look(host, TapPlace::Wire, false, id);
-        let card = &mut self.cards[usize::from(host)];
-        if !self.departing && card.passes_at_once() {
+        let plain = self.plain_cards[usize::from(host)] && !self.departing;
+        if plain && (self.in_cards == 0 || self.cards[usize::from(host)].waiting() == 0) {
             // Nothing to wait for and nothing to merge. (Over roads that take no time two hosts
             // would answer each other within one call, in the midst of a burst.)
             return self.deliver(host, id);
         }
-        let wake = card.arrive(self.now, &self.pool.get(id).segment);
-        self.pool.release(id);
+        self.in_cards += 1;
+        let wake = self.cards[usize::from(host)].arrive(self.now, self.parcels.segment(id));
+        self.parcels.release(id);
         if let Some(at) = wake {
             self.calendar.push(at, Wake::Card(host));
         }
@@ -240,20 +225,25 @@ impl<O: Observer> World<'_, O> {
 
     /// Tells the flow's record that a packet to one of its ends was lost.
     fn note_loss(&mut self, id: PacketId) {
-        let parcel = self.pool.get(id);
-        let (element, host) = self.roads.place(parcel.next - 1);
-        let who = Who { host: HostId(host), flow: parcel.segment.flow };
-        let event = Event::Dropped { element, bytes: parcel.size };
+        if !O::ON {
+            return;
+        }
+        let way = self.parcels.way(id);
+        let (element, host) = self.roads.place(way.next - 1);
+        let who = Who { host: HostId(host), flow: self.parcels.segment(id).flow };
+        let event = Event::Dropped { element, bytes: way.size() };
         self.observer.record(self.now, who, event, None);
     }
 
     pub(super) fn run_card(&mut self, host: usize) {
+        self.in_cards -= self.cards[host].waiting();
         if let Some(at) = self.cards[host].run(self.now) {
             self.calendar.push(at, Wake::Card(host as u16));
         }
+        self.in_cards += self.cards[host].waiting();
         let up = self.cards[host].take_up();
         for &segment in &up {
-            let id = self.pool.put(Parcel { segment, ..Parcel::default() });
+            let id = self.parcels.put(segment);
             self.deliver(host as u16, id);
         }
         self.cards[host].give_back(up);
@@ -262,7 +252,7 @@ impl<O: Observer> World<'_, O> {
     /// A segment, perhaps merged, reaches the stack.
     fn deliver(&mut self, host: u16, id: PacketId) {
         self.look(host, TapPlace::Stack, false, id);
-        let segment = &self.pool.get(id).segment;
+        let segment = self.parcels.segment(id);
         if let Some(number) = number_of(segment) {
             return self.deliver_quic(host, id, number);
         }
@@ -277,7 +267,7 @@ impl<O: Observer> World<'_, O> {
         if let Transport::Tcp(tcp) = &mut self.ends[index].stack {
             tcp.handle_segment(&mut cx, segment);
         }
-        self.pool.release(id);
+        self.parcels.release(id);
         self.serve(index);
     }
 

@@ -62,7 +62,7 @@ impl Victim {
         let mut host = host("victim", profile);
         host.profile.mtu = mtu;
         let tcp = Endpoint::new(Config {
-            profile: host.profile,
+            profile: host.profile.into(),
             algorithm: host.cc,
             side,
             flow: FlowId(0),

@@ -22,7 +22,7 @@ use record::{Cause, Event, Purpose, Recorder};
 use recovery::dsack::{self, Block};
 use recovery::rack::{Found, Standing};
 use recovery::reordering::Reordering;
-use recovery::sendmap::Piece;
+use recovery::sendmap::{Piece, SendMap};
 use recovery::tlp::{ProbeAck, PtoRule, Tlp, Verdict};
 use recovery::undo::{Undo, older};
 use units::{Bytes, Duration, Instant, Offset};
@@ -99,6 +99,12 @@ impl TimedLoss {
             frto: Frto::OFF,
             reordering: Reordering::new(),
         }
+    }
+
+    /// Is a probe to leave?
+    #[inline]
+    pub(crate) const fn probe_is_due(&self) -> bool {
+        self.probe_due
     }
 }
 
@@ -191,7 +197,11 @@ impl Endpoint {
         let duplicates = self.count_duplicates(heard);
         let (mss, una) = (self.mss(), self.snd.una);
         let map = &mut self.snd.map;
-        let before = *map.sums();
+        let left = |map: &SendMap| {
+            let sums = map.sums();
+            (sums.all.bytes - sums.sacked.bytes, sums.all.packets - sums.sacked.packets)
+        };
+        let before = left(map);
         let highest = map.highest_sacked().unwrap_or(una);
         let loss = timed_of!(self);
         loss.planned = None;
@@ -200,7 +210,8 @@ impl Endpoint {
         map.acknowledge(heard.th_ack, |piece| {
             account.acked.add(piece);
             lower(&mut account.first_acked, piece);
-            let older = echo_older(piece.sent_at());
+            // Only of one sent twice does it tell anything.
+            let older = piece.transmissions() > 1 && echo_older(piece.sent_at());
             account.undone = judge.on_acked(piece, older, &moment).or(account.undone);
         });
         if judge.is_freebsd() && heard.blocks().is_empty() {
@@ -211,7 +222,8 @@ impl Endpoint {
         let reported = map.apply_sack(heard.blocks(), |piece| {
             account.reported.add(piece);
             lower(&mut account.first_reported, piece);
-            if judge.on_reported(piece, echo_older(piece.sent_at()), &moment) {
+            let older = piece.transmissions() > 1 && echo_older(piece.sent_at());
+            if judge.on_reported(piece, older, &moment) {
                 newest = newest.max(Some((piece.sent_at(), piece.end())));
             }
         });
@@ -221,12 +233,9 @@ impl Endpoint {
         }
         account.changed = heard.th_ack.since(una).get() + reported.bytes;
         judge.on_ack(heard.th_ack);
-        let after = *map.sums();
-        let left = |sums: &recovery::sendmap::Sums| {
-            (sums.all.bytes - sums.sacked.bytes, sums.all.packets - sums.sacked.packets)
-        };
-        account.bytes = left(&before).0.saturating_sub(left(&after).0);
-        account.packets = left(&before).1.saturating_sub(left(&after).1) + duplicates;
+        let after = left(map);
+        account.bytes = before.0.saturating_sub(after.0);
+        account.packets = before.1.saturating_sub(after.1) + duplicates;
         // Against what was reported before: tcp_sacktag_one and tcp_clean_rtx_queue.
         let behind = map.highest_sacked().unwrap_or(heard.th_ack.max(una));
         for first in [account.first_reported, account.first_acked].into_iter().flatten() {
@@ -244,6 +253,13 @@ impl Endpoint {
         heard: &Heard,
         account: &Account,
     ) {
+        if heard.blocks().is_empty() && !timed_of!(self).tlp.probing() {
+            // No report, and no probe that it could tell of.
+            if heard.th_ack > self.snd.una {
+                timed_of!(self).tlp.on_progress();
+            }
+            return;
+        }
         let in_recovery = self.cc.in_recovery();
         let duplicate = dsack::duplicate(heard.th_ack, heard.blocks());
         let (una, max, mss) = (self.snd.una, self.snd.max, self.mss());
@@ -312,8 +328,11 @@ impl Endpoint {
             }
             return;
         }
-        let point = self.cc.recovery_point();
         let in_recovery = self.cc.in_recovery();
+        if !in_recovery && timed_of!(self).timeout_until.is_none() {
+            return;
+        }
+        let point = self.cc.recovery_point();
         let advances = heard.th_ack > self.snd.una;
         let pipe = self.snd.map.sums().pipe();
         let nothing_resent = self.snd.map.sums().resent.packets == 0;
@@ -374,14 +393,15 @@ impl Endpoint {
 
     /// Looks for losses, and sets the timer for those that may become some.
     pub(super) fn detect_losses(&mut self, now: Instant) -> Found {
-        let standing = self.standing(now);
-        let srtt = self.rtt.srtt();
-        let map = &mut self.snd.map;
-        if map.sums().sacked.packets == 0 && map.sums().lost.packets == 0 {
+        let sums = self.snd.map.sums();
+        if sums.sacked.packets == 0 && sums.lost.packets == 0 {
             // Nothing was passed by anything.
             self.timers.stop(Purpose::Reorder);
             return Found::default();
         }
+        let standing = self.standing(now);
+        let srtt = self.rtt.srtt();
+        let map = &mut self.snd.map;
         let Repair::Timed(loss) = &mut self.snd.repair else { return Found::default() };
         let found = loss.judge.detect(map, &standing, srtt);
         match found.again_after {
@@ -406,8 +426,11 @@ impl Endpoint {
             let packets = found.packets.min(u64::from(u32::MAX)) as u32;
             cx.emit(|| Event::Lost { packets });
         }
+        if found.packets == 0 {
+            return false;
+        }
         let repairing = timed_of!(self).timeout_until.is_some();
-        if found.packets == 0 || self.cc.in_recovery() || repairing {
+        if self.cc.in_recovery() || repairing {
             return false;
         }
         let control = self.cc.control();

@@ -15,7 +15,7 @@ pub(crate) fn config(profile: &str, side: Side) -> Config {
     let profile = Profile::named(profile).unwrap();
     let linux = profile.name.starts_with("linux");
     Config {
-        profile,
+        profile: profile.into(),
         algorithm: if linux { cc::Algorithm::Reno } else { cc::Algorithm::NewReno },
         side,
         flow: FlowId(0),
