@@ -17,6 +17,10 @@ use crate::endpoint::Endpoint;
 use crate::profile::{LossRule, Profile};
 
 /// The way of one connection, with its state.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "the one that is asked for every packet stays in place"
+)]
 #[derive(Debug, Clone)]
 pub(crate) enum Repair {
     /// Where SACK was not agreed.
