@@ -6,7 +6,7 @@ use super::world::{Loss, NEWRENO, Sender, delay, rate, sender, transfer};
 use crate::cases::CaseError;
 
 /// What the search found, as the scenario has it.
-pub(super) const DELAY: &str = "50 us each way";
+pub(super) const DELAY: &str = "45 us each way";
 /// See [`DELAY`].
 pub(super) const RATE: &str = "1 Gbit/s";
 
