@@ -33,18 +33,15 @@
 //!
 //! What it does not do: it unpacks no xz, and tcp_log_verbose is passed over.
 
-mod blocks;
 mod connection;
 mod event;
 mod hz;
 mod info;
 mod loss;
-mod options;
 mod read;
 mod stack;
 mod write;
 
-pub use blocks::{Fault, MAX_BLOCK};
 pub use connection::{Connection, Section};
 pub use event::Event;
 pub use hz::Hz;
@@ -54,8 +51,13 @@ pub use read::{Item, Packet, Reader, Record};
 pub use stack::{Bbr, Stack};
 pub use write::Writer;
 
+pub use crate::blocks::Fault;
+use crate::blocks::part;
+
 /// Netflix' private enterprise number.
-const PEN: u32 = 10_949;
+const PEN: u32 = crate::blocks::NETFLIX;
+/// Longest block taken, in bytes; a longer one is skipped. Blocks of a log have up to about 1,000.
+pub const MAX_BLOCK: usize = 256 * 1_024;
 /// Version of the records (TCP_LOG_BUF_VER) this module knows.
 pub const VERSION: u32 = 9;
 
@@ -73,13 +75,6 @@ mod kind {
 
 /// Bytes of an enhanced packet that are kept: family, IPv6 header, TCP header with all options.
 const SNAPLEN: u32 = 104;
-
-/// `N` little-endian bytes at `at`.
-fn part<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
-    let mut taken = [0; N];
-    taken.copy_from_slice(&bytes[at..at + N]);
-    taken
-}
 
 /// A C structure as fields at their offsets, all little-endian; bytes between them are zero.
 macro_rules! layout {

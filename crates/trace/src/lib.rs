@@ -1,7 +1,9 @@
-//! What others read and write: text of tcpdump, pcapng, BBLog, siftr, qlog, CSV, SVG. Floor 2.
+//! What others read and write: text of tcpdump, pcap and pcapng, BBLog, siftr, qlog, CSV, SVG. Floor 2.
 //!
 //! - [`tcpdump`]: packet lines as tcpdump prints them, written and read back, also from a mail.
 //! - [`pcapng`]: captures that tcpdump and Wireshark open.
+//! - [`capture`]: captures of any tcpdump or Wireshark, read frame by frame, also damaged.
+//! - [`unpack`]: what gzip, xz or zstd packed, as it was.
 //! - [`bblog`]: FreeBSD's Black Box Log, written and read back, also damaged.
 //! - [`siftr`]: logs of FreeBSD's siftr, written and read back, also damaged.
 //! - [`qlog`]: logs of QUIC's event vocabulary, written in two forms and read in every generation.
@@ -14,9 +16,13 @@
 //! What it does not do: it opens no file, and it judges nothing; what a trace means is for others.
 
 pub mod bblog;
+mod blocks;
+pub mod capture;
 pub mod csv;
 pub mod pcapng;
 pub mod qlog;
 pub mod siftr;
 pub mod svg;
 pub mod tcpdump;
+pub mod unpack;
+mod window;

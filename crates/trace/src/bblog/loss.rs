@@ -5,7 +5,7 @@ use core::fmt;
 use packet::wire::WireError;
 
 use super::VERSION;
-use super::blocks::{Fault, MAX_BLOCK};
+use crate::blocks::Fault;
 
 /// Something wrong, and its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -124,28 +124,6 @@ impl fmt::Display for ProblemKind {
                 write!(f, "{records} records declared as lost, but none is missing")
             }
             Self::Back { from, to } => write!(f, "record {to} follows record {from}"),
-        }
-    }
-}
-
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::ByteOrder { magic } => {
-                write!(f, "a section header with the byte order {magic:#010x}")
-            }
-            Self::Length { claimed } => write!(f, "a block cannot have {claimed} bytes"),
-            Self::TooLong { claimed } => {
-                write!(f, "a block of {claimed} bytes, but at most {MAX_BLOCK} are taken")
-            }
-            Self::Lengths { head, tail } => {
-                write!(f, "a block of {head} bytes that ends as one of {tail}")
-            }
-            Self::NotFollowed { claimed } => {
-                write!(f, "a block of {claimed} bytes with no block behind it")
-            }
-            Self::End { claimed: 0 } => f.write_str("the file ends within a block"),
-            Self::End { claimed } => write!(f, "the file ends within a block of {claimed} bytes"),
         }
     }
 }

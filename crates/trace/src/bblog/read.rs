@@ -7,14 +7,14 @@ use packet::Segment;
 use packet::wire::{Endpoints, Link, parse};
 use units::Duration;
 
-use super::blocks::{
-    Blocks, CUSTOM, ENHANCED_PACKET, Found, INTERFACE_DESCRIPTION, Order, SECTION_HEADER,
-};
 use super::connection::text;
 use super::hz::Clocks;
 use super::loss::{Loss, Problem, ProblemKind};
-use super::options::Options;
-use super::{Connection, Event, Hz, Info, PEN, Section, VERSION, kind, part};
+use super::{Connection, Event, Hz, Info, MAX_BLOCK, PEN, Section, VERSION, kind};
+use crate::blocks::{
+    Blocks, CUSTOM, ENHANCED_PACKET, Found, INTERFACE_DESCRIPTION, Options, Order, RawOption,
+    SECTION_HEADER, part,
+};
 use crate::pcapng::{Way, option};
 
 /// Interfaces of a section that are remembered; tcplog_dumper writes one.
@@ -89,7 +89,7 @@ impl<R: Read> Reader<R> {
     /// Reads from `input`, which need not be buffered.
     pub fn new(input: R) -> Self {
         Self {
-            blocks: Blocks::new(input),
+            blocks: Blocks::new(input, MAX_BLOCK),
             body: Vec::new(),
             ready: VecDeque::new(),
             in_section: false,
@@ -169,7 +169,7 @@ impl<R: Read> Reader<R> {
                 let found = value.len();
                 (found != expected).then_some(ProblemKind::Length { found, expected })
             };
-            let Some((kind, value)) = found.netflix() else {
+            let Some((kind, value)) = netflix(&found) else {
                 match found.code {
                     option::COMMENT => section.comment = text(found.value),
                     option::APPLICATION => section.application = text(found.value),
@@ -322,7 +322,7 @@ impl<R: Read> Reader<R> {
                 wrong = wrong.or(Some(ProblemKind::Option));
                 break;
             };
-            match found.netflix() {
+            match netflix(&found) {
                 Some((kind::TCP_INFO, value)) => match value.first_chunk() {
                     Some(bytes) if value.len() == Info::LEN => info = Some(Info::decode(bytes)),
                     _ => {
@@ -387,6 +387,13 @@ impl<R: Read> Reader<R> {
     }
 }
 
+/// Type and data of an option of Netflix'.
+fn netflix<'a>(option: &RawOption<'a>) -> Option<(u32, &'a [u8])> {
+    let (kind, data) = option.custom(PEN)?.split_first_chunk()?;
+    // The type is little-endian whatever the section is.
+    Some((u32::from_le_bytes(*kind), data))
+}
+
 impl<R: Read> Iterator for Reader<R> {
     type Item = io::Result<Item>;
 
@@ -395,11 +402,10 @@ impl<R: Read> Iterator for Reader<R> {
             if let Some(item) = self.ready.pop_front() {
                 return Some(Ok(item));
             }
-            match self.blocks.next() {
-                Err(error) => return Some(Err(error)),
-                Ok(None) => return None,
-                Ok(Some(Found::Block { offset, kind })) => self.block(offset, kind),
-                Ok(Some(Found::Skipped { offset, bytes, fault })) => {
+            match self.blocks.find() {
+                None => return self.blocks.window().take_error().map(Err),
+                Some(Found::Block { offset, kind }) => self.block(offset, kind),
+                Some(Found::Skipped { offset, bytes, fault }) => {
                     self.loss.skipped_bytes += bytes;
                     self.problem(offset, ProblemKind::Skipped { bytes, fault });
                 }

@@ -6,8 +6,8 @@ use packet::Segment;
 use packet::wire::{Endpoints, emit};
 use units::Offset;
 
-use super::blocks::{CUSTOM, ENHANCED_PACKET, INTERFACE_DESCRIPTION, SECTION_HEADER};
 use super::{Info, PEN, SNAPLEN, Section, VERSION, kind};
+use crate::blocks::{CUSTOM, ENHANCED_PACKET, INTERFACE_DESCRIPTION, SECTION_HEADER};
 use crate::pcapng::{Block, Way, option};
 
 /// Netflix' options have binary data and may be copied.

@@ -4,40 +4,50 @@
 //! two lengths disagree or make no sense, bytes are skipped until a block of a known type begins
 //! whose lengths agree.
 
-use std::io::{self, Read};
+use core::fmt;
+use std::io::Read;
 
-use super::{PEN, part};
+use crate::window::Window;
 
-pub(super) const SECTION_HEADER: u32 = 0x0a0d_0d0a;
-pub(super) const INTERFACE_DESCRIPTION: u32 = 1;
-pub(super) const ENHANCED_PACKET: u32 = 6;
-pub(super) const CUSTOM: u32 = 0x0bad;
+mod options;
+
+pub(crate) use options::{Options, RawOption};
+
+pub(crate) const SECTION_HEADER: u32 = 0x0a0d_0d0a;
+pub(crate) const INTERFACE_DESCRIPTION: u32 = 1;
+pub(crate) const ENHANCED_PACKET: u32 = 6;
+pub(crate) const CUSTOM: u32 = 0x0bad;
 const CUSTOM_NOT_COPIED: u32 = 0x4000_0bad;
 const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
 
-/// Longest block taken, in bytes; a longer one is skipped. Blocks of a log have up to about 1,000.
-pub const MAX_BLOCK: usize = 256 * 1_024;
+/// Whose custom blocks a BBLog has (its private enterprise number): Netflix.
+pub(crate) const NETFLIX: u32 = 10_949;
 /// Type, length, length again.
 const FRAME: usize = 12;
-const SMALLEST_READ: usize = 4 * 1_024;
-const LARGEST_READ: usize = 64 * 1_024;
+
+/// `N` bytes from `at` on.
+pub(crate) fn part<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
+    let mut taken = [0; N];
+    taken.copy_from_slice(&bytes[at..at + N]);
+    taken
+}
 
 /// Byte order of a section.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Order {
+pub(crate) enum Order {
     Little,
     Big,
 }
 
 impl Order {
-    pub(super) fn u16(self, bytes: &[u8], at: usize) -> u16 {
+    pub(crate) fn u16(self, bytes: &[u8], at: usize) -> u16 {
         match self {
             Self::Little => u16::from_le_bytes(part(bytes, at)),
             Self::Big => u16::from_be_bytes(part(bytes, at)),
         }
     }
 
-    pub(super) fn u32(self, bytes: &[u8], at: usize) -> u32 {
+    pub(crate) fn u32(self, bytes: &[u8], at: usize) -> u32 {
         match self {
             Self::Little => u32::from_le_bytes(part(bytes, at)),
             Self::Big => u32::from_be_bytes(part(bytes, at)),
@@ -47,7 +57,7 @@ impl Order {
 
 /// What lies at a place of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Found {
+pub(crate) enum Found {
     /// A whole block; [`Blocks::body`] is its body.
     Block { offset: u64, kind: u32 },
     /// Bytes that are no block.
@@ -67,10 +77,12 @@ pub enum Fault {
         /// As found.
         claimed: u32,
     },
-    /// More than [`MAX_BLOCK`] bytes.
+    /// More bytes than are taken.
     TooLong {
         /// As found.
         claimed: u32,
+        /// How many are taken.
+        most: usize,
     },
     /// The length behind the block is another than the one before it.
     Lengths {
@@ -91,128 +103,149 @@ pub enum Fault {
     },
 }
 
-/// Walks the blocks of a file. Keeps [`MAX_BLOCK`] bytes and one read at most.
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::ByteOrder { magic } => {
+                write!(f, "a section header with the byte order {magic:#010x}")
+            }
+            Self::Length { claimed } => write!(f, "a block cannot have {claimed} bytes"),
+            Self::TooLong { claimed, most } => {
+                write!(f, "a block of {claimed} bytes, but at most {most} are taken")
+            }
+            Self::Lengths { head, tail } => {
+                write!(f, "a block of {head} bytes that ends as one of {tail}")
+            }
+            Self::NotFollowed { claimed } => {
+                write!(f, "a block of {claimed} bytes with no block behind it")
+            }
+            Self::End { claimed: 0 } => f.write_str("the file ends within a block"),
+            Self::End { claimed } => write!(f, "the file ends within a block of {claimed} bytes"),
+        }
+    }
+}
+
+/// Walks the blocks of a file. Keeps the longest block and a few reads at most.
 #[derive(Debug)]
-pub(super) struct Blocks<R> {
-    input: R,
-    buffer: Vec<u8>,
-    /// Where in `buffer` the unread bytes begin.
-    start: usize,
-    /// Place in the file of `start`.
-    offset: u64,
-    ended: bool,
+pub(crate) struct Blocks<R> {
+    window: Window<R>,
     order: Order,
-    /// Length of the block last found, from `start` on.
+    /// Longest block taken, in bytes.
+    longest: usize,
+    /// Length of the block last found.
     current: usize,
 }
 
 impl<R: Read> Blocks<R> {
-    pub(super) fn new(input: R) -> Self {
-        Self {
-            input,
-            buffer: Vec::new(),
-            start: 0,
-            offset: 0,
-            ended: false,
-            // Until a section header tells: that of every machine such files come from.
-            order: Order::Little,
-            current: 0,
-        }
+    /// Walks `input`; a block of more than `longest` bytes is none.
+    pub(crate) const fn new(input: R, longest: usize) -> Self {
+        Self::of(Window::new(input), longest)
+    }
+
+    /// Walks what lies ahead of `window`.
+    pub(crate) const fn of(window: Window<R>, longest: usize) -> Self {
+        // Until a section header tells: the order of every machine such files come from.
+        Self { window, order: Order::Little, longest, current: 0 }
+    }
+
+    /// The input; an error that ended it is told there.
+    pub(crate) const fn window(&mut self) -> &mut Window<R> {
+        &mut self.window
     }
 
     /// Byte order of the present section.
-    pub(super) const fn order(&self) -> Order {
+    pub(crate) const fn order(&self) -> Order {
         self.order
     }
 
     /// Body of the block last found: all but its type and its lengths.
-    pub(super) fn body(&self) -> &[u8] {
+    pub(crate) fn body(&self) -> &[u8] {
         match self.current {
             0 => &[],
-            len => &self.buffer[self.start + 8..self.start + len - 4],
+            len => &self.window.bytes()[8..len - 4],
         }
     }
 
     /// The next block or fault; `None` at the end of the file.
-    pub(super) fn next(&mut self) -> io::Result<Option<Found>> {
-        self.consume(self.current);
+    pub(crate) fn find(&mut self) -> Option<Found> {
+        self.window.consume(self.current);
         self.current = 0;
-        if self.fill(FRAME)? == 0 {
-            return Ok(None);
+        if self.window.fill(FRAME) == 0 {
+            return None;
         }
-        let fault = match self.look()? {
+        let offset = self.window.offset();
+        let fault = match self.look() {
             Ok(len) => {
-                let kind = self.at(0);
                 self.current = len;
-                return Ok(Some(Found::Block { offset: self.offset, kind }));
+                return Some(Found::Block { offset, kind: self.at(0) });
             }
             Err(fault) => fault,
         };
-        let offset = self.offset;
         let order = self.order;
         loop {
-            self.consume(1);
-            if self.fill(FRAME)? < FRAME {
-                let rest = self.unread();
-                self.consume(rest);
+            self.window.consume(1);
+            let rest = self.window.fill(FRAME);
+            if rest < FRAME {
+                self.window.consume(rest);
                 break;
             }
             self.order = order;
-            if self.is_known_type() && self.look()?.is_ok() {
+            if self.is_known_type() && self.look().is_ok() {
                 break;
             }
         }
-        Ok(Some(Found::Skipped { offset, bytes: self.offset - offset, fault }))
+        Some(Found::Skipped { offset, bytes: self.window.offset() - offset, fault })
     }
 
     /// Length of the block that begins here; sets the order of a section header.
-    fn look(&mut self) -> io::Result<Result<usize, Fault>> {
-        if self.fill(FRAME)? < FRAME {
-            let claimed = if self.unread() >= 8 { self.at(4) } else { 0 };
-            return Ok(Err(Fault::End { claimed }));
+    fn look(&mut self) -> Result<usize, Fault> {
+        let ready = self.window.fill(FRAME);
+        if ready < FRAME {
+            let claimed = if ready >= 8 { self.at(4) } else { 0 };
+            return Err(Fault::End { claimed });
         }
         if self.at(0) == SECTION_HEADER {
-            self.order = match Order::Little.u32(&self.buffer, self.start + 8) {
+            self.order = match Order::Little.u32(self.window.bytes(), 8) {
                 BYTE_ORDER_MAGIC => Order::Little,
                 magic if magic.swap_bytes() == BYTE_ORDER_MAGIC => Order::Big,
-                magic => return Ok(Err(Fault::ByteOrder { magic })),
+                magic => return Err(Fault::ByteOrder { magic }),
             };
         }
         let claimed = self.at(4);
         let len = claimed as usize;
         if len < FRAME || !len.is_multiple_of(4) {
-            return Ok(Err(Fault::Length { claimed }));
+            return Err(Fault::Length { claimed });
         }
-        if len > MAX_BLOCK {
-            return Ok(Err(Fault::TooLong { claimed }));
+        if len > self.longest {
+            return Err(Fault::TooLong { claimed, most: self.longest });
         }
-        if self.fill(len)? < len {
-            return Ok(Err(Fault::End { claimed }));
+        if self.window.fill(len) < len {
+            return Err(Fault::End { claimed });
         }
         let tail = self.at(len - 4);
         if tail != claimed {
-            return Ok(Err(Fault::Lengths { head: claimed, tail }));
+            return Err(Fault::Lengths { head: claimed, tail });
         }
-        if !self.is_followed(len)? && !self.is_sound(len) {
-            return Ok(Err(Fault::NotFollowed { claimed }));
+        if !self.is_followed(len) && !self.is_sound(len) {
+            return Err(Fault::NotFollowed { claimed });
         }
-        Ok(Ok(len))
+        Ok(len)
     }
 
     /// Is there a block behind these bytes, or the end of the file? Two numbers of a damaged block
     /// may agree by chance; then there is none.
-    fn is_followed(&mut self, len: usize) -> io::Result<bool> {
-        let more = self.fill(len + 8)? - len;
+    fn is_followed(&mut self, len: usize) -> bool {
+        let more = self.window.fill(len + 8) - len;
         if more < 8 {
-            return Ok(more == 0);
+            return more == 0;
         }
         let claimed = self.at(len + 4) as usize;
-        let fits = (FRAME..=MAX_BLOCK).contains(&claimed) && claimed.is_multiple_of(4);
+        let fits = (FRAME..=self.longest).contains(&claimed) && claimed.is_multiple_of(4);
         // The next section may be in the other order.
-        Ok(fits || self.at(len) == SECTION_HEADER)
+        fits || self.at(len) == SECTION_HEADER
     }
 
-    /// Is it by its own content likely to be a block of a log?
+    /// Is it by its own content likely to be a block?
     fn is_sound(&self, len: usize) -> bool {
         // The options end with zeros.
         let ended = self.at(len - 8) == 0;
@@ -221,7 +254,7 @@ impl<R: Read> Blocks<R> {
             INTERFACE_DESCRIPTION => len >= 20,
             // The captured bytes lie within it.
             ENHANCED_PACKET => ended && len >= 32 && self.at(20) as usize <= len - 32,
-            CUSTOM => ended && len >= 20 && self.at(8) == PEN,
+            CUSTOM => ended && len >= 20 && self.at(8) == NETFLIX,
             _ => false,
         }
     }
@@ -232,38 +265,7 @@ impl<R: Read> Blocks<R> {
     }
 
     fn at(&self, at: usize) -> u32 {
-        self.order.u32(&self.buffer, self.start + at)
-    }
-
-    fn unread(&self) -> usize {
-        self.buffer.len() - self.start
-    }
-
-    fn consume(&mut self, bytes: usize) {
-        self.start += bytes;
-        self.offset += bytes as u64;
-    }
-
-    /// Reads until `wanted` bytes lie ready or the file ends; gives how many do. The buffer grows
-    /// with what the file has, not with what it claims.
-    fn fill(&mut self, wanted: usize) -> io::Result<usize> {
-        while self.unread() < wanted && !self.ended {
-            if self.start >= LARGEST_READ || self.start == self.buffer.len() {
-                self.buffer.drain(..self.start);
-                self.start = 0;
-            }
-            let kept = self.buffer.len();
-            self.buffer.resize(kept + kept.clamp(SMALLEST_READ, LARGEST_READ), 0);
-            let read = loop {
-                match self.input.read(&mut self.buffer[kept..]) {
-                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                    other => break other,
-                }
-            };
-            self.buffer.truncate(kept + *read.as_ref().unwrap_or(&0));
-            self.ended = read? == 0;
-        }
-        Ok(self.unread().min(wanted))
+        self.order.u32(self.window.bytes(), at)
     }
 }
 
@@ -271,10 +273,12 @@ impl<R: Read> Blocks<R> {
 mod tests {
     use super::*;
 
+    const LONGEST: usize = 256 * 1_024;
+
     fn walk(file: &[u8]) -> Vec<Found> {
-        let mut blocks = Blocks::new(file);
+        let mut blocks = Blocks::new(file, LONGEST);
         let mut found = Vec::new();
-        while let Some(next) = blocks.next().unwrap() {
+        while let Some(next) = blocks.find() {
             found.push(next);
         }
         found
@@ -293,7 +297,7 @@ mod tests {
     #[test]
     fn whole_blocks_follow_one_another() {
         let file = [header(), block(99, &[1, 2, 3, 4]), block(CUSTOM, &[])].concat();
-        let mut blocks = Blocks::new(&file[..]);
+        let mut blocks = Blocks::new(&file[..], LONGEST);
         assert!(blocks.body().is_empty());
         let kinds: Vec<_> = walk(&file);
         assert_eq!(
@@ -304,8 +308,8 @@ mod tests {
                 Found::Block { offset: 44, kind: CUSTOM },
             ]
         );
-        blocks.next().unwrap();
-        blocks.next().unwrap();
+        blocks.find();
+        blocks.find();
         assert_eq!(blocks.body(), [1, 2, 3, 4]);
     }
 
@@ -352,15 +356,15 @@ mod tests {
     #[test]
     fn a_claimed_length_costs_no_memory() {
         let mut file = header();
-        for claimed in [MAX_BLOCK as u32 + 4, u32::MAX - 3] {
+        for claimed in [LONGEST as u32 + 4, u32::MAX - 3] {
             file.extend_from_slice(&CUSTOM.to_le_bytes());
             file.extend_from_slice(&claimed.to_le_bytes());
             file.extend_from_slice(&[0; 100]);
         }
-        let mut blocks = Blocks::new(&file[..]);
-        while blocks.next().unwrap().is_some() {}
-        assert!(blocks.buffer.capacity() <= 2 * SMALLEST_READ, "{}", blocks.buffer.capacity());
-        let fault = Fault::TooLong { claimed: MAX_BLOCK as u32 + 4 };
+        let mut blocks = Blocks::new(&file[..], LONGEST);
+        while blocks.find().is_some() {}
+        assert!(blocks.window.held() <= 2 * 4_096, "{}", blocks.window.held());
+        let fault = Fault::TooLong { claimed: LONGEST as u32 + 4, most: LONGEST };
         assert_eq!(walk(&file)[1], Found::Skipped { offset: 28, bytes: 216, fault });
     }
 
@@ -370,11 +374,11 @@ mod tests {
         let mut file = header();
         for _ in 0..200_000 {
             file.extend_from_slice(&CUSTOM.to_le_bytes());
-            file.extend_from_slice(&(MAX_BLOCK as u32).to_le_bytes());
+            file.extend_from_slice(&(LONGEST as u32).to_le_bytes());
         }
-        let mut blocks = Blocks::new(&file[..]);
-        while blocks.next().unwrap().is_some() {
-            assert!(blocks.buffer.len() <= MAX_BLOCK + 2 * LARGEST_READ);
+        let mut blocks = Blocks::new(&file[..], LONGEST);
+        while blocks.find().is_some() {
+            assert!(blocks.window.held() <= 4 * LONGEST);
         }
     }
 

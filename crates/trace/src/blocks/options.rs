@@ -1,14 +1,13 @@
 //! Options at the end of a block (draft-ietf-opsawg-pcapng section 3.5).
 
-use super::blocks::Order;
-use super::{PEN, part};
+use super::Order;
 
 /// Custom options with binary data, copyable or not.
 const CUSTOM_BINARY: [u16; 2] = [2_989, 19_373];
 
 /// Walks options; an error is the place of one that runs over the end, counted from the first.
 #[derive(Debug, Clone)]
-pub(super) struct Options<'a> {
+pub(crate) struct Options<'a> {
     bytes: &'a [u8],
     at: usize,
     order: Order,
@@ -16,16 +15,16 @@ pub(super) struct Options<'a> {
 
 /// One option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct RawOption<'a> {
+pub(crate) struct RawOption<'a> {
     /// Place of its code, counted from the first option.
-    pub(super) at: usize,
-    pub(super) code: u16,
-    pub(super) value: &'a [u8],
+    pub(crate) at: usize,
+    pub(crate) code: u16,
+    pub(crate) value: &'a [u8],
     order: Order,
 }
 
 impl<'a> Options<'a> {
-    pub(super) const fn new(bytes: &'a [u8], order: Order) -> Self {
+    pub(crate) const fn new(bytes: &'a [u8], order: Order) -> Self {
         Self { bytes, at: 0, order }
     }
 }
@@ -55,14 +54,12 @@ impl<'a> Iterator for Options<'a> {
 }
 
 impl<'a> RawOption<'a> {
-    /// Type and data, if it is one of Netflix'.
-    pub(super) fn netflix(&self) -> Option<(u32, &'a [u8])> {
-        if !CUSTOM_BINARY.contains(&self.code) || self.value.len() < 8 {
+    /// Data of a custom option with binary data, if it is of the organisation with this number.
+    pub(crate) fn custom(&self, organisation: u32) -> Option<&'a [u8]> {
+        if !CUSTOM_BINARY.contains(&self.code) || self.value.len() < 4 {
             return None;
         }
-        let ours = self.order.u32(self.value, 0) == PEN;
-        // The type is little-endian whatever the section is.
-        ours.then(|| (u32::from_le_bytes(part(self.value, 4)), &self.value[8..]))
+        (self.order.u32(self.value, 0) == organisation).then(|| &self.value[4..])
     }
 }
 
@@ -88,11 +85,11 @@ mod tests {
     }
 
     #[test]
-    fn a_netflix_option_has_its_number_in_the_sections_order() {
+    fn a_custom_option_has_its_number_in_the_sections_order() {
         let value = [0, 0, 0x2a, 0xc5, 2, 0, 0, 0, 7];
         let option = |order, code| RawOption { at: 0, code, value: &value, order };
-        assert_eq!(option(Order::Big, 2_989).netflix(), Some((2, &[7][..])));
-        assert_eq!(option(Order::Little, 2_989).netflix(), None);
-        assert_eq!(option(Order::Big, 2_988).netflix(), None);
+        assert_eq!(option(Order::Big, 2_989).custom(10_949), Some(&[2, 0, 0, 0, 7][..]));
+        assert_eq!(option(Order::Little, 2_989).custom(10_949), None);
+        assert_eq!(option(Order::Big, 2_988).custom(10_949), None);
     }
 }

@@ -1,0 +1,301 @@
+//! pcapng: blocks (draft-ietf-opsawg-pcapng, section numbers below).
+
+use std::io::Read;
+
+use units::Duration;
+
+use super::pcap::Place;
+use super::read::Next;
+use super::{Interface, MAX_FRAME, Problem, ProblemKind, Tally};
+use crate::blocks::{
+    Blocks, ENHANCED_PACKET, Found, INTERFACE_DESCRIPTION, Options, Order, SECTION_HEADER, part,
+};
+use crate::pcapng::{Way, option};
+use crate::window::Window;
+
+/// Packet block of the first drafts (appendix A).
+const OBSOLETE_PACKET: u32 = 2;
+const SIMPLE_PACKET: u32 = 3;
+const INTERFACE_STATISTICS: u32 = 5;
+
+/// Codes of options: 4.2 (interface), 4.3 (packet), 4.6 (statistics).
+const IF_TSOFFSET: u16 = 14;
+const EPB_DROPCOUNT: u16 = 4;
+const ISB_IFDROP: u16 = 5;
+const ISB_OSDROP: u16 = 7;
+
+/// Interfaces of a file that are remembered.
+const MOST_INTERFACES: usize = 65_536;
+
+/// Is this how a file begins?
+pub(super) const fn begins(bytes: &[u8]) -> bool {
+    matches!(bytes, [0x0a, 0x0d, 0x0d, 0x0a])
+}
+
+/// How an interface counts time.
+#[derive(Debug, Clone, Copy)]
+struct Clock {
+    /// As in `if_tsresol`: a negative power of ten, or of two with the highest bit set.
+    resolution: u8,
+    /// Seconds to be added (`if_tsoffset`).
+    offset: i64,
+}
+
+impl Clock {
+    /// Nanoseconds since 1970; `None` beyond what can be counted, until the year 2554.
+    fn time(self, stamp: u64) -> Option<Duration> {
+        let stamp = u128::from(stamp);
+        let power = u32::from(self.resolution & 0x7f);
+        let nanos = if self.resolution & 0x80 != 0 {
+            (stamp * 1_000_000_000).checked_shr(power).unwrap_or(0)
+        } else if power <= 9 {
+            stamp * 10_u128.pow(9 - power)
+        } else {
+            stamp / 10_u128.checked_pow(power - 9)?
+        };
+        let shift = i128::from(self.offset) * 1_000_000_000;
+        let nanos = i128::try_from(nanos).ok()?.checked_add(shift)?;
+        u64::try_from(nanos).ok().map(Duration::from_nanos)
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Frames<R> {
+    blocks: Blocks<R>,
+    interfaces: Vec<Interface>,
+    clocks: Vec<Clock>,
+    /// Index of the present section's first interface.
+    first: usize,
+    in_section: bool,
+    held: Option<Problem>,
+}
+
+impl<R: Read> Frames<R> {
+    pub(super) const fn new(window: Window<R>) -> Self {
+        Self {
+            blocks: Blocks::of(window, MAX_FRAME * 2),
+            interfaces: Vec::new(),
+            clocks: Vec::new(),
+            first: 0,
+            in_section: false,
+            held: None,
+        }
+    }
+
+    pub(super) const fn interfaces(&self) -> &[Interface] {
+        self.interfaces.as_slice()
+    }
+
+    pub(super) const fn window(&mut self) -> &mut Window<R> {
+        self.blocks.window()
+    }
+
+    pub(super) fn bytes(&self, place: &Place) -> &[u8] {
+        &self.blocks.body()[place.from..place.from + place.len]
+    }
+
+    pub(super) fn next(&mut self, tally: &mut Tally) -> Next {
+        if let Some(problem) = self.held.take() {
+            return Next::Problem(problem);
+        }
+        loop {
+            let (offset, kind) = match self.blocks.find() {
+                None => return Next::End,
+                Some(Found::Skipped { offset, bytes, fault }) => {
+                    let kind = ProblemKind::Skipped { bytes, fault };
+                    return Next::Problem(Problem { offset, kind });
+                }
+                Some(Found::Block { offset, kind }) => (offset, kind),
+            };
+            let problem = |kind| Problem { offset, kind };
+            if !self.in_section && kind != SECTION_HEADER {
+                self.in_section = true;
+                self.held = Some(problem(ProblemKind::NoSection));
+            }
+            let least = match kind {
+                SECTION_HEADER => 16,
+                INTERFACE_DESCRIPTION => 8,
+                ENHANCED_PACKET | OBSOLETE_PACKET => 20,
+                SIMPLE_PACKET => 4,
+                INTERFACE_STATISTICS => 12,
+                _ => {
+                    tally.other_blocks += 1;
+                    continue;
+                }
+            };
+            let bytes = self.blocks.body().len();
+            if bytes < least {
+                return Next::Problem(problem(ProblemKind::Short { bytes, expected: least }));
+            }
+            let done = match kind {
+                SECTION_HEADER => {
+                    tally.sections += 1;
+                    self.section()
+                }
+                INTERFACE_DESCRIPTION => self.interface(),
+                INTERFACE_STATISTICS => self.statistics(),
+                _ => match self.packet(offset, kind) {
+                    Ok(place) => return Next::Frame(place),
+                    Err(kind) => Err(kind),
+                },
+            };
+            if let Err(kind) = done {
+                return Next::Problem(problem(kind));
+            }
+            if let Some(held) = self.held.take() {
+                return Next::Problem(held);
+            }
+        }
+    }
+
+    /// Section header (4.1): the interfaces begin anew.
+    fn section(&mut self) -> Result<(), ProblemKind> {
+        self.in_section = true;
+        self.first = self.interfaces.len();
+        let (body, order) = (self.blocks.body(), self.blocks.order());
+        match (order.u16(body, 4), order.u16(body, 6)) {
+            // Some wrote 1.2 for 1.0 (4.1).
+            (1, 0 | 2) => Ok(()),
+            (major, minor) => Err(ProblemKind::Version { major, minor }),
+        }
+    }
+
+    /// Interface description (4.2).
+    fn interface(&mut self) -> Result<(), ProblemKind> {
+        if self.interfaces.len() == MOST_INTERFACES {
+            return Ok(());
+        }
+        let (body, order) = (self.blocks.body(), self.blocks.order());
+        let mut interface = Interface {
+            linktype: order.u16(body, 0),
+            snaplen: order.u32(body, 4),
+            ..Interface::default()
+        };
+        let mut clock = Clock { resolution: 6, offset: 0 };
+        let mut wrong = Ok(());
+        for found in Options::new(&body[8..], order) {
+            match found {
+                Err(_) => wrong = Err(ProblemKind::Option),
+                Ok(found) => match (found.code, found.value) {
+                    (option::IF_NAME, name) => {
+                        interface.name = String::from_utf8_lossy(name).into_owned();
+                    }
+                    (option::IF_TSRESOL, &[resolution]) => clock.resolution = resolution,
+                    (IF_TSOFFSET, value) if value.len() == 8 => {
+                        clock.offset = order.u64(value, 0).cast_signed();
+                    }
+                    _ => {}
+                },
+            }
+        }
+        self.interfaces.push(interface);
+        self.clocks.push(clock);
+        wrong
+    }
+
+    /// Interface statistics (4.6): the last ones of an interface tell all its drops.
+    fn statistics(&mut self) -> Result<(), ProblemKind> {
+        let (body, order) = (self.blocks.body(), self.blocks.order());
+        let (mut told, mut wrong) = (None, Ok(()));
+        for found in Options::new(&body[12..], order) {
+            match found {
+                Err(_) => wrong = Err(ProblemKind::Option),
+                Ok(found) => {
+                    if matches!(found.code, ISB_IFDROP | ISB_OSDROP) && found.value.len() == 8 {
+                        let drops = order.u64(found.value, 0);
+                        told = Some(told.unwrap_or(0_u64).saturating_add(drops));
+                    }
+                }
+            }
+        }
+        let index = self.index(order.u32(body, 0))?;
+        if let Some(drops) = told {
+            self.interfaces[index].dropped = drops;
+        }
+        wrong
+    }
+
+    /// Place of an interface of this section.
+    fn index(&self, number: u32) -> Result<usize, ProblemKind> {
+        let declared = self.interfaces.len() - self.first;
+        let index = number as usize;
+        if index < declared {
+            Ok(self.first + index)
+        } else {
+            Err(ProblemKind::Interface { number, declared })
+        }
+    }
+
+    /// A packet: enhanced (4.3), simple (4.4) or obsolete (appendix A).
+    fn packet(&mut self, offset: u64, kind: u32) -> Result<Place, ProblemKind> {
+        let (body, order) = (self.blocks.body(), self.blocks.order());
+        let number = match kind {
+            ENHANCED_PACKET => order.u32(body, 0),
+            OBSOLETE_PACKET => u32::from(order.u16(body, 0)),
+            _ => 0,
+        };
+        let index = self.index(number)?;
+        let (from, captured, original, at) = if kind == SIMPLE_PACKET {
+            let (original, snaplen) = (order.u32(body, 0), self.interfaces[index].snaplen);
+            let most = if snaplen == 0 { original } else { snaplen };
+            (4, original.min(most), original, None)
+        } else {
+            let stamp = u64::from(order.u32(body, 4)) << 32 | u64::from(order.u32(body, 8));
+            let at = self.clocks[index].time(stamp);
+            (20, order.u32(body, 12), order.u32(body, 16), at)
+        };
+        let room = body.len() - from;
+        let len = (captured as usize).min(room);
+        if captured as usize > room {
+            let kind = ProblemKind::Captured { claimed: captured, there: room };
+            self.held = Some(Problem { offset, kind });
+        }
+        let options = body[from..].get(len.next_multiple_of(4)..).unwrap_or_default();
+        let (mut way, mut dropped) = (None, 0);
+        if !options.is_empty() && kind != SIMPLE_PACKET {
+            (way, dropped) = packet_options(options, order);
+        }
+        let interface = &mut self.interfaces[index];
+        interface.frames += 1;
+        interface.dropped = interface.dropped.saturating_add(dropped);
+        Ok(Place {
+            offset,
+            at,
+            interface: index as u32,
+            linktype: interface.linktype,
+            way,
+            original: original.max(len as u32),
+            from,
+            len,
+        })
+    }
+}
+
+/// Direction (`epb_flags`) and drops since the last packet (`epb_dropcount`). A broken option ends
+/// them; the packet stands before it.
+fn packet_options(options: &[u8], order: Order) -> (Option<Way>, u64) {
+    let (mut way, mut dropped) = (None, 0);
+    for found in Options::new(options, order).map_while(Result::ok) {
+        match (found.code, found.value.len()) {
+            (option::EPB_FLAGS, 4) => {
+                way = match order.u32(found.value, 0) & 3 {
+                    1 => Some(Way::In),
+                    2 => Some(Way::Out),
+                    _ => None,
+                };
+            }
+            (EPB_DROPCOUNT, 8) => dropped = order.u64(found.value, 0),
+            _ => {}
+        }
+    }
+    (way, dropped)
+}
+
+impl Order {
+    fn u64(self, bytes: &[u8], at: usize) -> u64 {
+        match self {
+            Self::Little => u64::from_le_bytes(part(bytes, at)),
+            Self::Big => u64::from_be_bytes(part(bytes, at)),
+        }
+    }
+}
