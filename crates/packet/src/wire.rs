@@ -1,7 +1,8 @@
 //! Segments as bytes and back: IPv4 (RFC 791) or IPv6 (RFC 8200) below TCP (RFC 9293).
 //!
 //! [`emit`] writes one packet with good checksums, a burst as the one super-packet that a capture
-//! on a host with TSO or LRO shows. [`parse`] takes what a capture gives, cut off or not.
+//! on a host with TSO or LRO shows. [`parse`] and [`parse_cut`] take what a capture gives, cut off or
+//! not.
 //!
 //! A [`Segment`](crate::Segment) has no payload bytes, so [`payload_byte`] makes them up from the
 //! place in the stream: a receiver can tell from any byte whether it is in its place.
@@ -38,7 +39,7 @@ mod tests;
 
 pub use emit::{EmitError, emit, payload_byte};
 pub use options::OptionBytes;
-pub use parse::{Link, Parsed, Problem, WireError, parse};
+pub use parse::{Link, Parsed, Problem, WireError, parse, parse_cut};
 
 use std::net::SocketAddr;
 

@@ -1,24 +1,29 @@
 //! The bytes of a packet as a segment.
 //!
-//! Lax where captures are lax: a packet may be cut off behind its TCP header (a snap length), and
-//! an IP length of zero, which a capture above TSO may show, means all that is there.
+//! Lax where captures are lax: a packet may be cut off behind the 20 bytes of a TCP header (a snap
+//! length), and an IP length of zero, which a capture above TSO may show (and always does of BIG TCP
+//! over IPv4), means all that was there. BIG TCP over IPv6 has its length in a jumbo payload option
+//! (RFC 2675).
 
 use core::fmt;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
-use etherparse::err::{LenError, ip, tcp};
-use etherparse::{IpNumber, LaxIpSlice, TcpHeaderSlice};
+use etherparse::err::{LenError, ip};
+use etherparse::{IpNumber, Ipv6ExtensionSlice, LaxIpSlice, LaxIpv6Slice};
 use units::SeqNum;
 
 use super::{Endpoints, options};
 use crate::{Flags, IpVersion, Segment};
+
+/// Bytes of a TCP header without options.
+const TCP_HEADER: usize = 20;
 
 /// What stands before the IP header, by the link types of pcap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Link {
     /// Nothing (`LINKTYPE_RAW`, `_IPV4`, `_IPV6`).
     Raw,
-    /// Ethernet, with VLAN tags or without.
+    /// Ethernet, with VLAN tags (also several, as in QinQ) and PPPoE or without.
     Ethernet,
     /// Four bytes of address family (`LINKTYPE_NULL`, `_LOOP`).
     Loopback,
@@ -32,7 +37,8 @@ impl Link {
     /// The one with this LINKTYPE number of pcap and pcapng.
     pub const fn from_linktype(number: u16) -> Option<Self> {
         match number {
-            101 | 228 | 229 => Some(Self::Raw),
+            // 12 and 14 are what BSD systems call it themselves.
+            12 | 14 | 101 | 228 | 229 => Some(Self::Raw),
             1 => Some(Self::Ethernet),
             0 | 108 => Some(Self::Loopback),
             113 => Some(Self::LinuxSll),
@@ -65,16 +71,25 @@ pub struct Parsed<'a> {
     pub id: u16,
     /// Captured bytes of the payload: fewer than `segment.payload` if the capture cut it off.
     pub payload: &'a [u8],
-    /// Does the segment hold all its options? False if some are unknown or broken.
+    /// Does the segment hold all its options? False if some are unknown, broken or cut off.
     pub options_whole: bool,
 }
 
-/// Reads one packet.
+/// Reads one packet, of which nothing was cut off as far as is known.
 ///
 /// # Errors
 ///
-/// [`WireError`] with the offset into `bytes` if there is no whole TCP header to be found.
+/// [`WireError`] with the offset into `bytes` if there is no TCP header to be found.
 pub fn parse(bytes: &[u8], link: Link) -> Result<Parsed<'_>, WireError> {
+    parse_cut(bytes, bytes.len(), link)
+}
+
+/// Reads one packet that had `original` bytes before the capture cut it off.
+///
+/// # Errors
+///
+/// [`WireError`] with the offset into `bytes` if there is no TCP header to be found.
+pub fn parse_cut(bytes: &[u8], original: usize, link: Link) -> Result<Parsed<'_>, WireError> {
     let start = ip_start(bytes, link)?;
     let (ip, _) = LaxIpSlice::from_slice(&bytes[start..]).map_err(|err| match err {
         ip::LaxHeaderSliceError::Len(len) => WireError::cut(start, &len),
@@ -96,7 +111,7 @@ pub fn parse(bytes: &[u8], link: Link) -> Result<Parsed<'_>, WireError> {
         LaxIpSlice::Ipv6(v6) => {
             let header = v6.header();
             let told = match usize::from(header.payload_length()) {
-                0 => 0,
+                0 => jumbo(v6).map_or(0, |payload| header.slice().len() + payload),
                 payload => header.slice().len() + payload,
             };
             let headers = header.slice().len() + v6.extensions().slice().len();
@@ -111,41 +126,68 @@ pub fn parse(bytes: &[u8], link: Link) -> Result<Parsed<'_>, WireError> {
         return Err(WireError::at(tcp_start, Problem::NotTcp(ip.payload_ip_number().0)));
     }
     let captured = ip.payload().payload;
-    let header = TcpHeaderSlice::from_slice(captured).map_err(|err| match err {
-        tcp::HeaderSliceError::Len(len) => WireError::cut(tcp_start, &len),
-        tcp::HeaderSliceError::Content(_) => WireError::at(tcp_start + 12, Problem::BadLength),
-    })?;
-    let tcp_len = if told > headers { told - headers } else { captured.len() };
+    let Some(header) = captured.first_chunk::<TCP_HEADER>() else {
+        let needed = TCP_HEADER - captured.len();
+        return Err(WireError::at(tcp_start, Problem::Cut { needed }));
+    };
+    let header_len = usize::from(header[12] >> 4) * 4;
+    // What the capture cut off still counts.
+    let there = captured.len().max(original.saturating_sub(tcp_start));
+    let tcp_len = if told > headers { told - headers } else { there };
     let payload = tcp_len
-        .checked_sub(header.slice().len())
+        .checked_sub(header_len.max(TCP_HEADER))
+        .filter(|_| header_len >= TCP_HEADER)
         .and_then(|len| u32::try_from(len).ok())
         .ok_or(WireError::at(tcp_start + 12, Problem::BadLength))?;
 
-    let read = options::decode(header.options(), header.syn());
+    let word = |at: usize| {
+        u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]])
+    };
+    let half = |at: usize| u16::from_be_bytes([header[at], header[at + 1]]);
+    let flags = Flags(header[13]);
+    let kept = header_len.min(captured.len());
+    let read = options::decode(&captured[TCP_HEADER..kept], flags.has(Flags::SYN));
     Ok(Parsed {
-        between: endpoints(ip.source_addr(), ip.destination_addr(), &header),
+        between: Endpoints {
+            src: SocketAddr::new(ip.source_addr(), half(0)),
+            dst: SocketAddr::new(ip.destination_addr(), half(2)),
+        },
         segment: Segment {
             ip: version,
             ecn,
-            flags: Flags(header.slice()[13]),
-            seq: SeqNum(header.sequence_number()),
-            ack: SeqNum(header.acknowledgment_number()),
+            flags,
+            seq: SeqNum(word(4)),
+            ack: SeqNum(word(8)),
             payload,
-            window: header.window_size(),
+            window: half(14),
             timestamps: read.timestamps,
             options: read.options,
             ..Segment::default()
         },
         id,
-        payload: &captured[header.slice().len()..],
-        options_whole: read.whole,
+        payload: &captured[kept..],
+        options_whole: read.whole && kept == header_len,
     })
 }
 
-fn endpoints(src: IpAddr, dst: IpAddr, header: &TcpHeaderSlice<'_>) -> Endpoints {
-    Endpoints {
-        src: SocketAddr::new(src, header.source_port()),
-        dst: SocketAddr::new(dst, header.destination_port()),
+/// Length behind the IPv6 header by a jumbo payload option (RFC 2675 section 2), if it has one.
+fn jumbo(v6: &LaxIpv6Slice<'_>) -> Option<usize> {
+    const JUMBO: u8 = 0xc2;
+    let hop_by_hop = v6.extensions().clone().into_iter().find_map(|header| match header {
+        Ipv6ExtensionSlice::HopByHop(options) => Some(options),
+        _ => None,
+    })?;
+    let mut rest = hop_by_hop.payload();
+    loop {
+        rest = match rest {
+            [JUMBO, 4, a, b, c, d, ..] => {
+                return usize::try_from(u32::from_be_bytes([*a, *b, *c, *d])).ok();
+            }
+            // One byte of padding.
+            [0, tail @ ..] => tail,
+            [_, len, tail @ ..] => tail.get(usize::from(*len)..)?,
+            _ => return None,
+        };
     }
 }
 
@@ -163,6 +205,19 @@ fn ip_start(bytes: &[u8], link: Link) -> Result<usize, WireError> {
                 0x8100 | 0x88a8 | 0x9100 if link == Link::Ethernet => {
                     at += 4;
                     start += 4;
+                }
+                // PPPoE (RFC 2516): six bytes, then the protocol of PPP, here IPv4 or IPv6.
+                0x8864 if link == Link::Ethernet => {
+                    at += 8;
+                    start += 8;
+                    match bytes.get(at..at + 2) {
+                        Some([0x00, 0x21 | 0x57]) => break,
+                        Some(_) => return Err(WireError::at(at, Problem::NotIp)),
+                        None => {
+                            let needed = at + 2 - bytes.len();
+                            return Err(WireError::at(bytes.len(), Problem::Cut { needed }));
+                        }
+                    }
                 }
                 _ => return Err(WireError::at(at, Problem::NotIp)),
             }

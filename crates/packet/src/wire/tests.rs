@@ -102,11 +102,54 @@ fn an_ip_length_of_zero_means_all_that_is_there() {
 }
 
 #[test]
+fn options_that_the_capture_cut_off_are_told() {
+    let mut blocks = SackBlocks::EMPTY;
+    blocks.push(SackBlock { left: SeqNum(5), right: SeqNum(9) });
+    let timestamps = Some(Timestamps { val: 1, ecr: 2 });
+    let sack = Segment { timestamps, options: blocks.into(), payload: 100, ..Segment::default() };
+    let bytes = bytes_of(&sack, &linux_pair(), 1);
+    assert!(parse(&bytes, Link::Raw).unwrap().options_whole);
+    // 20 of IP, 20 of TCP, 12 of timestamps; of the SACK only its length.
+    let seen = parse(&bytes[..56], Link::Raw).unwrap();
+    assert!(!seen.options_whole && seen.payload.is_empty());
+    assert_eq!(seen.segment, Segment { options: Options::None, ..sack });
+    let seen = parse(&bytes[..45], Link::Raw).unwrap();
+    let bare = Segment { options: Options::None, timestamps: None, ..sack };
+    assert_eq!((seen.segment, seen.options_whole), (bare, false));
+}
+
+#[test]
+fn super_packets_of_big_tcp_have_their_length() {
+    // IPv4: a length of 0, and the capture tells what it cut off.
+    let data = Segment { flags: Flags::ACK, payload: 60_000, ..Segment::default() };
+    let mut bytes = bytes_of(&data, &linux_pair(), 1);
+    bytes[2..4].fill(0);
+    let seen = parse_cut(&bytes[..96], 200_040, Link::Raw).unwrap();
+    assert_eq!((seen.segment.payload, seen.payload.len()), (200_000, 56));
+    // IPv6: a length of 0 and a hop-by-hop header with 200,020 + 8 bytes behind the IPv6 header.
+    let data = Segment { ip: IpVersion::V6, ..data };
+    let mut bytes = bytes_of(&data, &pair(IpVersion::V6), 1);
+    bytes[4..6].fill(0);
+    bytes[6] = 0;
+    let length = 200_028_u32.to_be_bytes();
+    let option = [&[6, 0, 0xc2, 4][..], &length].concat();
+    bytes.splice(40..40, option);
+    let seen = parse(&bytes[..150], Link::Raw).unwrap();
+    assert_eq!((seen.segment.payload, seen.payload.len()), (200_000, 150 - 68));
+    // Without the option all that was there counts.
+    bytes[42] = 1;
+    let seen = parse_cut(&bytes[..150], 268, Link::Raw).unwrap();
+    assert_eq!(seen.segment.payload, 200);
+}
+
+#[test]
 fn the_header_below_is_stripped_by_link_type() {
     let segment = Segment { flags: Flags::ACK, payload: 5, ..Segment::default() };
     let ip = bytes_of(&segment, &linux_pair(), 1);
-    let below: [(u16, Vec<u8>); 6] = [
+    let below: [(u16, Vec<u8>); 8] = [
         (1, [&[0; 12][..], &[8, 0]].concat()),
+        (1, [&[0; 12][..], &[0x88, 0xa8, 0, 9, 0x81, 0, 0, 7, 8, 0]].concat()),
+        (1, [&[0; 12][..], &[0x88, 0x64, 0x11, 0, 0, 1, 0, 47, 0, 0x21]].concat()),
         (1, [&[0; 12][..], &[0x81, 0, 0, 7, 8, 0]].concat()),
         (0, vec![2, 0, 0, 0]),
         (113, [&[0; 14][..], &[8, 0]].concat()),
@@ -142,6 +185,7 @@ fn what_is_not_tcp_is_told_with_its_place() {
     assert_eq!(error(&changed(9, 17), Link::Raw), at(20, Problem::NotTcp(17)));
     assert_eq!(error(&changed(6, 0x20), Link::Raw), at(20, Problem::Fragment));
     assert_eq!(error(&changed(32, 0x40), Link::Raw), at(32, Problem::BadLength));
+    assert_eq!(error(&changed(32, 0x60), Link::Raw), at(32, Problem::BadLength));
 }
 
 #[test]

@@ -1,14 +1,21 @@
-//! Takes recorded transfers into the project: the truth of each, and of the sender's state the
-//! columns that the replay and the closed loop use.
+//! Takes recorded transfers into the project: the truth of each, of the sender's state the columns
+//! that the replay and the closed loop use, what captures at both ends, tcp_probe and ss saw, and
+//! what became of the packets.
 
 use std::fs::{self, File};
+use std::io;
 use std::path::Path;
 
 use csv::{Reader, StringRecord, Writer};
 use flate2::read::MultiGzDecoder;
 use flate2::{Compression, GzBuilder};
+use lzma_rust2::{XzOptions, XzWriter};
 
+use super::fates::{self, Fates};
 use super::recording::COLUMNS;
+
+/// What became of all data packets, beside the transfers.
+const FATES: &str = "fates.csv";
 
 /// Copies the transfers below `from` into `to`, a directory for each, and prints their names.
 ///
@@ -20,6 +27,7 @@ pub(in super::super) fn import(from: &Path, to: &Path) -> Result<(), String> {
     if transfers.is_empty() {
         return Err(named(from, "no recorded transfers".to_owned()));
     }
+    let mut all_fates = Vec::new();
     for transfer in &transfers {
         let place = to.join(transfer.file_name().unwrap_or_default());
         fs::create_dir_all(&place).map_err(|error| named(&place, error.to_string()))?;
@@ -35,9 +43,45 @@ pub(in super::super) fn import(from: &Path, to: &Path) -> Result<(), String> {
             }
             narrow(&rows, &place.join(&name)).map_err(|error| named(&rows, error.to_string()))?;
         }
+        for end in ["sender", "receiver"] {
+            let capture = transfer.join(format!("{end}.pcap.gz"));
+            pack_closer(&capture, &place.join(format!("{end}.pcap.xz")))
+                .map_err(|error| named(&capture, error.to_string()))?;
+        }
+        for name in ["tcp_probe.csv.gz", "ss.txt.gz"] {
+            let series = transfer.join(name);
+            pack_again(&series, &place.join(name))
+                .map_err(|error| named(&series, error.to_string()))?;
+        }
+        let of_transfer =
+            fates::count(transfer).map_err(|error| named(transfer, error.to_string()))?;
+        all_fates.extend(of_transfer);
         println!("{}", place.display());
     }
+    let file = to.join(FATES);
+    write_fates(&file, &all_fates).map_err(|error| named(&file, error.to_string()))
+}
+
+/// Unpacks a capture and packs it as closely as xz can.
+fn pack_closer(from: &Path, to: &Path) -> io::Result<()> {
+    let mut packer = XzWriter::new(File::create(to)?, XzOptions::with_preset(9))?;
+    io::copy(&mut MultiGzDecoder::new(File::open(from)?), &mut packer)?;
+    packer.finish()?;
     Ok(())
+}
+
+/// Packs without date or name, so that the same content gives the same file.
+fn pack_again(from: &Path, to: &Path) -> io::Result<()> {
+    let mut out = GzBuilder::new().write(File::create(to)?, Compression::best());
+    io::copy(&mut MultiGzDecoder::new(File::open(from)?), &mut out)?;
+    out.finish()?;
+    Ok(())
+}
+
+fn write_fates(to: &Path, fates: &[Fates]) -> Result<(), csv::Error> {
+    let mut writer = Writer::from_path(to)?;
+    fates.iter().try_for_each(|row| writer.serialize(row))?;
+    Ok(writer.flush()?)
 }
 
 /// Copies the columns that are kept, compressed without date or name, so that the same rows give

@@ -1,6 +1,7 @@
 //! Recorded Linux transfers: one directory each, with the sender's state at every ACK.
 
 mod closed_loop;
+mod fates;
 mod import;
 mod recording;
 mod replay;
