@@ -98,6 +98,7 @@ pub(crate) struct Departure {
     pub(crate) seq: SeqNum,
     pub(crate) len: u32,
     pub(crate) size: u32,
+    pub(crate) capable: bool,
 }
 
 impl End {

@@ -15,6 +15,30 @@ pub struct Law {
     pub copies: bool,
     /// May it damage packets?
     pub damages: bool,
+    /// May it mark packets that can be marked?
+    pub marks: bool,
+}
+
+/// What a line can send.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Line {
+    /// Bits per second.
+    Rate(Rate),
+    /// 1,500 bytes at each moment of the recording of [`crate::World::traces`] with this index.
+    Trace(usize),
+}
+
+/// How a queue thins itself out before it is full, or when it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Thinning {
+    /// Not at all: what finds no room is lost.
+    Full,
+    /// Any packet may be lost as it comes.
+    AtEntrance,
+    /// Those at the head may be lost whenever the next one is to go.
+    AtHead,
+    /// The same, and the newest packet may push out others.
+    PushOut,
 }
 
 /// How long a packet stays at a station.
@@ -35,6 +59,13 @@ pub enum Hold {
     Line {
         /// Bits per second.
         rate: Rate,
+        /// Room of the queue, not counting the packet on the line.
+        room: Room,
+    },
+    /// A line that never rests while packets wait, whichever of them it takes next.
+    Managed {
+        /// What it can send.
+        line: Line,
         /// Room of the queue, not counting the packet on the line.
         room: Room,
     },
@@ -81,6 +112,8 @@ pub enum Loss {
     BareAcks,
     /// Whatever comes during an outage, all of it; nothing at other times.
     During(Outage),
+    /// What a queue thins out.
+    Thinned(Thinning),
 }
 
 /// A time in which nothing passes: from `from`, up to but not including `until`.
@@ -100,11 +133,23 @@ impl Law {
         loss: Loss::Never,
         copies: false,
         damages: false,
+        marks: false,
     };
 
     /// A drop-tail queue of `room` in front of a line.
     pub const fn link(rate: Rate, room: Room) -> Self {
         Self { hold: Hold::Line { rate, room }, ..Self::PASS }
+    }
+
+    /// A queue that thins itself out, in front of a line; `marks`: it may mark packets.
+    pub const fn managed(line: Line, room: Room, thinning: Thinning, marks: bool) -> Self {
+        let order = match thinning {
+            // Connections take turns.
+            Thinning::PushOut => Order::KeptByFlow,
+            _ => Order::Kept,
+        };
+        let (hold, loss) = (Hold::Managed { line, room }, Loss::Thinned(thinning));
+        Self { hold, order, loss, marks, ..Self::PASS }
     }
 
     /// A fixed delay.

@@ -26,7 +26,7 @@ mod summary;
 mod traffic;
 mod verifier;
 
-pub use law::{Hold, Law, Loss, Order, Outage, Room};
+pub use law::{Hold, Law, Line, Loss, Order, Outage, Room, Thinning};
 pub use summary::{EndSummary, Summary};
 pub use tape::{Item, Tape, verify};
 pub use verifier::Verifier;

@@ -3,12 +3,16 @@
 //! A line is reckoned by busy periods, not packet by packet: within one that began at `s` the
 //! packet that ends the first `b` bits is out at `s + floor(b / rate)`, whatever the sizes were.
 
+mod service;
+
 use std::collections::VecDeque;
 
 use record::{PacketNumber, StationId};
 use units::{Duration, Instant};
 
-use crate::law::{Hold, Law, Loss, Order, Room};
+use service::Service;
+
+use crate::law::{Hold, Law, Loss, Order, Room, Thinning};
 use crate::violation::{Breach, Log, Subject};
 
 const NANOS: u128 = 1_000_000_000;
@@ -41,6 +45,8 @@ enum Meter {
         level: u128,
         at: Instant,
     },
+    /// A line whose next packet is not known before it leaves.
+    Service(Service),
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -48,18 +54,20 @@ struct Held {
     packet: PacketNumber,
     way: Way,
     size: u64,
+    entered: Instant,
     earliest: Instant,
     latest: Instant,
 }
 
 impl Station {
-    pub(crate) fn new(id: StationId, law: Law) -> Self {
+    pub(crate) fn new(id: StationId, law: Law, traces: &[Vec<u32>]) -> Self {
         let meter = match law.hold {
             Hold::Exactly(_) | Hold::Between { .. } | Hold::Gate(_) => Meter::None,
             Hold::Line { .. } => Meter::Busy { since: Instant::ZERO, bits: 0 },
             Hold::Bucket { burst, .. } => {
                 Meter::Bucket { level: billionths(burst.get()), at: Instant::ZERO }
             }
+            Hold::Managed { line, .. } => Meter::Service(Service::new(line, traces)),
         };
         Self { id, law, meter, held: VecDeque::new(), bytes: 0 }
     }
@@ -79,7 +87,7 @@ impl Station {
             log.note(about, Breach::PassedAnOutage { station });
         }
         let (earliest, latest) = self.leaves_between(now, size);
-        self.held.push_back(Held { packet, way, size, earliest, latest });
+        self.held.push_back(Held { packet, way, size, entered: now, earliest, latest });
         self.bytes += size;
     }
 
@@ -98,6 +106,7 @@ impl Station {
             Loss::Any => !inside,
             Loss::BareAcks => bare,
             Loss::During(_) => !inside && self.in_outage(log.now),
+            Loss::Thinned(thinning) => self.may_thin(log.now, thinning, inside),
         };
         if !may && (inside || self.has_room(log.now, size)) {
             log.note(Subject::Packet(packet), Breach::LostForNothing { station: self.id });
@@ -105,6 +114,21 @@ impl Station {
         if inside {
             self.held.retain(|held| held.packet != packet);
             self.bytes -= size;
+        }
+    }
+
+    /// May a queue lose a packet now, `inside` or as it comes, though there is room?
+    fn may_thin(&self, now: Instant, thinning: Thinning, inside: bool) -> bool {
+        let Meter::Service(service) = &self.meter else { return false };
+        match thinning {
+            Thinning::Full => false,
+            Thinning::AtEntrance => !inside,
+            Thinning::AtHead => inside && service.is_choosing(now),
+            Thinning::PushOut => {
+                let newest = self.held.back().map(|held| held.entered);
+                // One is on the line.
+                inside && (service.is_choosing(now) || (newest == Some(now) && self.held.len() > 1))
+            }
         }
     }
 
@@ -123,6 +147,15 @@ impl Station {
         }
         let Some(held) = self.held.remove(place) else { return };
         self.bytes -= held.size;
+        let held = match &mut self.meter {
+            Meter::Service(service) => {
+                let (begin, end) = service.leave(log.now, held.size);
+                // What was not there when the line took its packet cannot have been taken.
+                let earliest = if held.entered > begin { Instant::MAX } else { end };
+                Held { earliest, latest: end, ..held }
+            }
+            _ => held,
+        };
         if log.now < held.earliest {
             log.note(about, Breach::LeftEarly { station, due: held.earliest });
         } else if log.now > held.latest {
@@ -134,6 +167,15 @@ impl Station {
     /// Who should have left by now and has not?
     pub(crate) fn overdue(&mut self, log: &mut Log) {
         let now = log.now;
+        if let Meter::Service(service) = &mut self.meter {
+            if let Some(first) = self.held.front()
+                && let Some(due) = service.overdue(now)
+            {
+                let breach = Breach::Overdue { station: self.id, due };
+                log.note(Subject::Packet(first.packet), breach);
+            }
+            return;
+        }
         let Some(first) = self.held.front_mut().filter(|first| first.latest < now) else { return };
         let breach = Breach::Overdue { station: self.id, due: first.latest };
         log.note(Subject::Packet(first.packet), breach);
@@ -153,7 +195,16 @@ impl Station {
         match self.law.hold {
             Hold::Exactly(_) | Hold::Between { .. } | Hold::Gate(_) => true,
             // The first of those held is on the line and does not wait.
-            Hold::Line { room, .. } => self
+            Hold::Managed { room, .. } if self.law.loss == Loss::Thinned(Thinning::PushOut) => {
+                // Whoever comes gets in; others have gone for those that came before.
+                let most = self.held.iter().map(|held| held.size).max().unwrap_or_default();
+                self.held.is_empty()
+                    || match room {
+                        Room::Bytes(limit) => self.bytes - most <= limit.get(),
+                        Room::Packets(limit) => self.held.len() - 1 <= limit as usize,
+                    }
+            }
+            Hold::Line { room, .. } | Hold::Managed { room, .. } => self
                 .held
                 .front()
                 .is_none_or(|first| fits(room, self.held.len() - 1, self.bytes - first.size)),
@@ -171,6 +222,13 @@ impl Station {
             Hold::Gate(outage) if outage.covers(now) => outage.until,
             Hold::Gate(_) => now,
             Hold::Between { least, most } => return (now + least, now + most),
+            Hold::Managed { .. } => {
+                let idle = self.held.is_empty();
+                if let Meter::Service(service) = &mut self.meter {
+                    service.enter(now, size, idle);
+                }
+                return (now, Instant::MAX);
+            }
             Hold::Line { rate, .. } => {
                 let idle = self.held.is_empty();
                 let Meter::Busy { since, bits } = &mut self.meter else { return (now, now) };

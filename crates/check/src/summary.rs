@@ -11,6 +11,8 @@ pub struct Summary {
     pub copies: u64,
     /// Packets damaged on the way.
     pub damaged: u64,
+    /// Marks set on the way (CE, RFC 3168).
+    pub marked: u64,
     /// Packets that arrived, copies and damaged ones included.
     pub arrived: u64,
     /// Packets lost on the way.

@@ -39,6 +39,8 @@ struct Packet {
     /// Its checksum is wrong: the card at the end drops it in silence.
     damaged: bool,
     size: u32,
+    /// It may be marked.
+    capable: bool,
     freight: Freight,
 }
 
@@ -73,6 +75,7 @@ pub(crate) struct Lost {
 pub(crate) struct Counts {
     pub(crate) copies: u64,
     pub(crate) damaged: u64,
+    pub(crate) marked: u64,
     pub(crate) arrived: u64,
     pub(crate) lost: u64,
 }
@@ -96,7 +99,9 @@ impl Traffic {
     pub(crate) fn new(world: &World) -> Self {
         let laws = world.stations.iter().enumerate();
         Self {
-            stations: laws.map(|(n, &law)| Station::new(StationId(n as u32), law)).collect(),
+            stations: laws
+                .map(|(n, &law)| Station::new(StationId(n as u32), law, &world.traces))
+                .collect(),
             roads: world.roads.clone(),
             routes: world.flows.iter().map(|flow| flow.roads).collect(),
             packets: BTreeMap::new(),
@@ -145,7 +150,7 @@ impl Traffic {
         log: &mut Log,
         number: PacketNumber,
         (flow, from): (u32, u8),
-        size: u32,
+        (size, capable): (u32, bool),
         freight: Freight,
     ) {
         let road = self.routes[flow as usize][usize::from(from)] as u32;
@@ -158,6 +163,7 @@ impl Traffic {
             copied_here: false,
             damaged: false,
             size,
+            capable,
             freight,
         };
         self.add(log, number, packet);
@@ -232,6 +238,15 @@ impl Traffic {
         }
         packet.damaged = true;
         self.counts.damaged += 1;
+    }
+
+    /// A station that has it marks it.
+    pub(crate) fn mark(&mut self, log: &mut Log, number: PacketNumber, id: StationId) {
+        let Some((packet, station)) = self.near(log, number, id) else { return };
+        if !station.law().marks || !packet.capable || packet.place != Place::Inside {
+            log.note(Subject::Packet(number), Breach::MayNotMark { station: id });
+        }
+        self.counts.marked += 1;
     }
 
     /// It leaves a station.

@@ -50,6 +50,7 @@ impl Verifier {
             departed: self.traffic.numbered() - counts.copies,
             copies: counts.copies,
             damaged: counts.damaged,
+            marked: counts.marked,
             arrived: counts.arrived,
             lost: counts.lost,
             on_the_road: self.traffic.on_the_road(),
@@ -77,8 +78,8 @@ impl Verifier {
         let Some((side, ends)) = self.flows.find(&mut self.log, who) else { return };
         if let Some(freight) = ends[side].depart(&mut self.log, departure) {
             let sender = (who.flow.0, side as u8);
-            let Departure { packet, size, .. } = *departure;
-            self.traffic.depart(&mut self.log, packet, sender, size, freight);
+            let Departure { packet, size, capable, .. } = *departure;
+            self.traffic.depart(&mut self.log, packet, sender, (size, capable), freight);
         }
     }
 
@@ -123,8 +124,8 @@ impl Recorder for Verifier {
         self.expect_loss(None);
         let log = &mut self.log;
         match movement {
-            Movement::Departed { host, flow, packet, seq, len, size } => {
-                self.depart(Who { host, flow }, &Departure { packet, seq, len, size });
+            Movement::Departed { host, flow, packet, seq, len, size, capable } => {
+                self.depart(Who { host, flow }, &Departure { packet, seq, len, size, capable });
             }
             Movement::Entered { station, packet } => self.traffic.enter(log, packet, station),
             Movement::Dropped { station, packet } => {
@@ -134,6 +135,7 @@ impl Recorder for Verifier {
                 self.traffic.copy(log, packet, station, copy);
             }
             Movement::Damaged { station, packet } => self.traffic.damage(log, packet, station),
+            Movement::Marked { station, packet } => self.traffic.mark(log, packet, station),
             Movement::Left { station, packet } => self.traffic.leave(log, packet, station),
             Movement::Arrived { host, packet } => self.arrive(packet, host),
         }

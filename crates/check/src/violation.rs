@@ -130,6 +130,11 @@ pub enum Breach {
         /// The station.
         station: StationId,
     },
+    /// It was marked where nothing is marked, or cannot be marked.
+    MayNotMark {
+        /// The station.
+        station: StationId,
+    },
     /// It departed, and its stack had sent nothing of the kind.
     NeverSent,
     /// Its headers are of an impossible size, or the packet is too large.
@@ -331,6 +336,9 @@ impl fmt::Display for Breach {
             Self::MayNotCopy { station } => write!(f, "cannot be copied at station {}", station.0),
             Self::MayNotDamage { station } => {
                 write!(f, "cannot be damaged at station {}", station.0)
+            }
+            Self::MayNotMark { station } => {
+                write!(f, "cannot be marked at station {}", station.0)
             }
             Self::NeverSent => write!(f, "departed, but its stack sent nothing of the kind"),
             Self::BadSize { size, payload } => write!(f, "has {size}, {payload} of them payload"),

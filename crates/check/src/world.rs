@@ -3,7 +3,7 @@
 use record::StationId;
 use units::{Bytes, HostId};
 
-use crate::law::Law;
+use crate::law::{Hold, Law, Line};
 
 /// Hosts, stations, roads and connections; each list is counted from 0, as in the record.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,6 +16,9 @@ pub struct World {
     pub roads: Vec<Road>,
     /// Connections.
     pub flows: Vec<Flow>,
+    /// Recordings that lines follow: the milliseconds at which there is room for 1,500 bytes, none
+    /// before the one in front of it; begun anew at the last, which is not 0.
+    pub traces: Vec<Vec<u32>>,
 }
 
 /// A machine.
@@ -73,6 +76,11 @@ pub enum WorldError {
         /// Index of the flow.
         flow: usize,
     },
+    /// Station number `station` follows a recording that is not there, or is none.
+    Trace {
+        /// Index of the station.
+        station: usize,
+    },
 }
 
 impl World {
@@ -89,6 +97,16 @@ impl World {
         };
         if let Some(road) = self.roads.iter().position(|road| !fits(road)) {
             return Err(WorldError::Road { road });
+        }
+        let follows = |law: &Law| match law.hold {
+            Hold::Managed { line: Line::Trace(trace), .. } => self
+                .traces
+                .get(trace)
+                .is_some_and(|trace| trace.is_sorted() && trace.last().is_some_and(|&at| at > 0)),
+            _ => true,
+        };
+        if let Some(station) = self.stations.iter().position(|law| !follows(law)) {
+            return Err(WorldError::Trace { station });
         }
         let joins = |flow: &Flow| {
             let [out, back] = flow.roads.map(|road| self.roads.get(road));

@@ -133,7 +133,8 @@ fn a_burst_may_leave_in_pieces_but_whole() {
         for (n, &len) in lens.iter().enumerate() {
             let packet = PacketNumber(9 + n as u64);
             let (host, flow, size) = (CLIENT, FlowId(0), len + 40);
-            let departed = Movement::Departed { host, flow, packet, seq, len, size };
+            let departed =
+                Movement::Departed { host, flow, packet, seq, len, size, capable: false };
             for movement in [departed, Movement::Entered { station: LINE, packet }] {
                 items.push(Item::Moved { at: us(300_000), movement });
             }

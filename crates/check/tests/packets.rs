@@ -142,6 +142,7 @@ fn a_packet_is_invented_nowhere() {
         seq: SeqNum(3_101),
         len: 1_000,
         size: 1_040,
+        capable: false,
     };
     assert_eq!(after(|items| at(items, departed)), Some(Breach::NeverSent));
     assert_eq!(after(|items| at(items, entered(10, LINE))), Some(Breach::NeverDeparted));

@@ -244,7 +244,7 @@ fn probe(timer: bool, at: u64, len: u32, seq: u32) -> Option<Breach> {
     tell(event, Some(SenderState { snd_nxt: Offset(4_000), ..state }));
     let (host, flow, packet, size) = (CLIENT, FlowId(0), PacketNumber(11), len + 40);
     let seq = units::SeqNum(seq);
-    let departed = Movement::Departed { host, flow, packet, seq, len, size };
+    let departed = Movement::Departed { host, flow, packet, seq, len, size, capable: false };
     for movement in [departed, Movement::Entered { station: LINE, packet }] {
         items.push(Item::Moved { at: us(400_000), movement });
     }

@@ -3,7 +3,7 @@
 //! Reading order: `tree` (the text with its places), `overrides` (`--set`, with `shorthand`
 //! for its keys), `keys` and `kinds`
 //! (how tables are declared and read), then the tables themselves: `world`, `host` with `knobs`
-//! and `offload`, `path` with `element`, `chance`, `reorder` and `shared`, `flow` with `apps`
+//! and `offload`, `path` with `element`, `queue`, `chance`, `reorder` and `shared`, `flow` with `apps`
 //! and `routes`, `tap`; and what makes many runs of one, `sweep`. [`schema()`] tells editors the same and [`reference()`]
 //! people; [`report()`] shows errors beside the text. The format is described in
 //! docs/scenario.md.
@@ -22,6 +22,7 @@ mod nearest;
 mod offload;
 mod overrides;
 mod path;
+mod queue;
 mod reference;
 mod reorder;
 mod report;

@@ -108,6 +108,8 @@ pub struct View {
     pub back: bool,
     /// What it acknowledges.
     pub ack: Ack,
+    /// May a queue mark it in place of losing it (ECN field of the IP header, RFC 3168)?
+    pub capable: bool,
 }
 
 /// What a packet acknowledges.
@@ -138,6 +140,15 @@ pub enum Verdict {
     Dropped,
 }
 
+/// What an element did to a packet that it has, or had.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    /// It was told that it met congestion (CE, RFC 3168).
+    Marked(PacketId),
+    /// It is lost.
+    Lost(PacketId),
+}
+
 /// A station on a path.
 ///
 /// What passes at once must not overtake what is to leave at or before the same moment, unless
@@ -154,6 +165,11 @@ pub trait Element {
     /// A packet that leaves at or before `now`; call until `None`.
     fn wake(&mut self, now: Instant) -> Option<PacketId> {
         let _ = now;
+        None
+    }
+    /// What the last call of [`Element::accept`] or [`Element::wake`] did to packets besides; call
+    /// until `None`.
+    fn next_fate(&mut self) -> Option<Fate> {
         None
     }
 }

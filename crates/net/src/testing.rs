@@ -15,6 +15,7 @@ pub(crate) const fn data(size: u32) -> View {
         ack,
         seq: SeqNum(1),
         syn: false,
+        capable: false,
     }
 }
 

@@ -10,6 +10,6 @@ pub mod segment;
 pub mod wire;
 
 pub use segment::{
-    Dir, Flags, IpVersion, Options, SackBlock, SackBlocks, Segment, SynLayout, SynOptions,
+    Dir, ECN_CE, Flags, IpVersion, Options, SackBlock, SackBlocks, Segment, SynLayout, SynOptions,
     Timestamps,
 };

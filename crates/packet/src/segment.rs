@@ -48,6 +48,9 @@ impl IpVersion {
     }
 }
 
+/// ECN field of the IP header: congestion was met (CE, RFC 3168 section 5).
+pub const ECN_CE: u8 = 3;
+
 /// Control bits of the TCP header, in their places of RFC 9293 section 3.1.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Flags(pub u8);

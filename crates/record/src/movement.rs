@@ -29,6 +29,8 @@ pub enum Movement {
         len: u32,
         /// IP bytes.
         size: u32,
+        /// May it be marked (ECN field of the IP header)?
+        capable: bool,
     },
     /// It came to a station, which took it.
     Entered {
@@ -55,6 +57,13 @@ pub enum Movement {
     },
     /// A station damaged it: its checksum will be wrong.
     Damaged {
+        /// The station.
+        station: StationId,
+        /// The packet.
+        packet: PacketNumber,
+    },
+    /// A station told it that it met congestion (CE, RFC 3168).
+    Marked {
         /// The station.
         station: StationId,
         /// The packet.

@@ -1,7 +1,7 @@
 //! Runs a scenario under the eyes of the independent verifier.
 
 use check::world::Transport;
-use check::{Law, Outage, Rejection, Room, Summary, Verifier, World};
+use check::{Law, Line, Outage, Rejection, Room, Summary, Thinning, Verifier, World};
 use net::link::Limit;
 use packet::{IpVersion, Segment};
 use record::{Event, Movement, Recorder, SenderState, StationId, Who};
@@ -9,7 +9,7 @@ use units::{Bytes, HostId, Instant};
 
 use crate::observer::Observer;
 use crate::outcome::Outcome;
-use crate::scenario::{During, Element, Flow, Host, Scenario, reverse};
+use crate::scenario::{Capacity, During, Element, Flow, Host, Policy, Scenario, reverse};
 use crate::world::{SetupError, run};
 
 /// Why a run under audit has no result.
@@ -25,9 +25,11 @@ pub enum AuditError {
 /// the record of a run, elements of the paths first, shared ones behind them.
 pub fn describe(scenario: &Scenario) -> World {
     let own = scenario.paths.iter().flat_map(|path| path.forward.iter().chain(&path.reverse));
-    let mut stations: Vec<Law> = own.filter_map(law).collect();
+    let mut traces = Vec::new();
+    let mut stations: Vec<Law> = own.filter_map(|element| law(element, &mut traces)).collect();
     let first_shared = stations.len() as u32;
-    stations.extend(scenario.shared.iter().filter_map(|shared| law(&shared.element)));
+    let shared = scenario.shared.iter();
+    stations.extend(shared.filter_map(|shared| law(&shared.element, &mut traces)));
     let mut next = 0;
     let mut number = |element: &Element| match element {
         Element::Shared(index) => StationId(first_shared + *index as u32),
@@ -56,12 +58,31 @@ pub fn describe(scenario: &Scenario) -> World {
         stations,
         roads,
         flows: scenario.flows.iter().map(|flow| flow_of(scenario, flow)).collect(),
+        traces,
     }
 }
 
-/// What an element may do; `None` for a reference to a shared one.
-fn law(element: &Element) -> Option<Law> {
+/// What an element may do; `None` for a reference to a shared one. The recording that it follows
+/// goes to `traces`.
+fn law(element: &Element, traces: &mut Vec<Vec<u32>>) -> Option<Law> {
     Some(match *element {
+        Element::ManagedLink { ref capacity, limit, queue } => {
+            let line = match capacity {
+                Capacity::Rate(rate) => Line::Rate(*rate),
+                Capacity::Trace(schedule) => {
+                    traces.push(schedule.moments().to_vec());
+                    Line::Trace(traces.len() - 1)
+                }
+            };
+            let (thinning, marks) = match queue {
+                Policy::DropTail => (Thinning::Full, false),
+                Policy::CoDel(codel) => (Thinning::AtHead, codel.ecn),
+                Policy::FqCoDel(fq) => (Thinning::PushOut, fq.codel.ecn),
+                Policy::Pie(pie) => (Thinning::AtEntrance, pie.ecn),
+                Policy::Red(red) => (Thinning::AtEntrance, red.ecn),
+            };
+            Law::managed(line, room(limit), thinning, marks)
+        }
         Element::Link { rate, limit } => Law::link(rate, room(limit)),
         Element::Delay(span) => Law::delay(span),
         Element::Jitter { most } => Law::jitter(most),

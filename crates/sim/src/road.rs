@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use machine::{Ack, Element as _, PacketId, Verdict, View};
+use machine::{Ack, Element as _, Fate, PacketId, Verdict, View};
 use net::choice::Luck;
 use net::corrupt::Corrupt;
 use net::delay::Delay;
@@ -10,6 +10,7 @@ use net::duplicate::Duplicate;
 use net::jitter::Jitter;
 use net::link::Link;
 use net::loss::Loss;
+use net::managed::ManagedLink;
 use net::outage::Outage;
 use net::reorder::displace::Displace;
 use net::reorder::late::Late;
@@ -92,6 +93,7 @@ const _: () = assert!(size_of::<Station>() <= 128);
 
 #[derive(Debug)]
 enum Other {
+    Managed(ManagedLink),
     Jitter(Jitter),
     Loss(Loss),
     Duplicate(Duplicate),
@@ -109,6 +111,7 @@ enum Other {
 macro_rules! ask {
     ($other:expr, $element:ident => $question:expr) => {
         match $other {
+            Other::Managed($element) => $question,
             Other::Jitter($element) => $question,
             Other::Loss($element) => $question,
             Other::Duplicate($element) => $question,
@@ -139,6 +142,10 @@ impl machine::Element for Other {
     fn wake(&mut self, now: Instant) -> Option<PacketId> {
         ask!(self, element => element.wake(now))
     }
+
+    fn next_fate(&mut self) -> Option<Fate> {
+        ask!(self, element => element.next_fate())
+    }
 }
 
 impl Stage {
@@ -148,6 +155,9 @@ impl Stage {
             Element::Link { rate, limit } => return Some(Self::Link(Link::new(*rate, *limit))),
             Element::Delay(span) => return Some(Self::Delay(Delay::new(*span))),
             Element::Shared(_) => return None,
+            Element::ManagedLink { capacity, limit, queue } => {
+                Other::Managed(ManagedLink::new(capacity.clone(), *limit, *queue, luck))
+            }
             Element::Jitter { most } => Other::Jitter(Jitter::new(*most, luck)),
             Element::Loss { rule, only } => Other::Loss(Loss::new(rule, *only, luck)),
             Element::Duplicate { rule, only } => {
@@ -232,6 +242,15 @@ impl Station {
             }
         }
     }
+
+    /// What the last packet that came or left made it do to others.
+    #[inline(always)]
+    pub(crate) fn next_fate(&mut self) -> Option<Fate> {
+        match &mut self.stage {
+            Stage::Link(_) | Stage::Delay(_) => None,
+            Stage::Other(other) => other.next_fate(),
+        }
+    }
 }
 
 /// What elements may know of a packet of `size`. Inlined so that what an element does not ask for
@@ -251,13 +270,14 @@ fn view(packet: &Segment, size: Bytes) -> View {
             true => Ack::Along(packet.ack),
             false => Ack::None,
         },
+        capable: packet.ecn != 0,
     }
 }
 
 /// Kind of an element, as its random streams name it.
 fn kind(element: &Element) -> &'static str {
     match element {
-        Element::Link { .. } => "link",
+        Element::Link { .. } | Element::ManagedLink { .. } => "link",
         Element::Delay(_) => "delay",
         Element::Jitter { .. } => "jitter",
         Element::Loss { .. } => "loss",

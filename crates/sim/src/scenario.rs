@@ -7,9 +7,11 @@ use core::num::NonZeroU32;
 
 pub use net::choice::{ByteRange, GilbertElliott, Only, Rule};
 use net::link::Limit;
+pub use net::managed::Capacity;
 pub use net::offload::HashRule;
 use net::offload::{GroParams, LroParams};
 pub use net::outage::During;
+pub use net::queue::Policy;
 pub use net::reorder::reverse;
 use packet::IpVersion;
 use tcp::profile::Profile;
@@ -121,6 +123,15 @@ pub enum Element {
         rate: Rate,
         /// Room of the queue, not counting the packet on the line.
         limit: Limit,
+    },
+    /// A queue with a discipline of its own, or in front of a line that follows a recording.
+    ManagedLink {
+        /// What the line can send.
+        capacity: Capacity,
+        /// Room of the queue, not counting the packet on the line.
+        limit: Limit,
+        /// Its discipline.
+        queue: Policy,
     },
     /// A fixed delay.
     Delay(Duration),

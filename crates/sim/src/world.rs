@@ -462,7 +462,7 @@ impl<'a, O: Observer> World<'a, O> {
 fn stands_still(scenario: &Scenario, flow: &Flow) -> bool {
     let Some(path) = scenario.paths.get(flow.path) else { return false };
     let takes_time = |element: &Element| match element {
-        Element::Link { .. } => true,
+        Element::Link { .. } | Element::ManagedLink { .. } => true,
         Element::Delay(span) => !span.is_zero(),
         _ => false,
     };

@@ -43,7 +43,7 @@ impl Recorder for Counter {
                     self.stations.push(station);
                 }
             }
-            Movement::Left { .. } => {}
+            Movement::Left { .. } | Movement::Marked { .. } => {}
         }
     }
 }

@@ -1,13 +1,11 @@
 //! Explicit congestion notification (RFC 3168 section 6.1).
 
-use packet::Flags;
+use packet::{ECN_CE as CE, Flags};
 
 use crate::profile::EcnRule;
 
 /// ECN field of the IP header: the sender can be told.
 pub(crate) const ECT0: u8 = 2;
-/// ECN field of the IP header: congestion was met.
-const CE: u8 = 3;
 
 /// ECN state of one side.
 #[derive(Debug, Clone)]

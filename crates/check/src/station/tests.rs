@@ -1,7 +1,7 @@
 use units::{Bytes, Rate};
 
 use super::*;
-use crate::law::Outage;
+use crate::law::{Line, Outage};
 
 fn at(ns: u64) -> Instant {
     Instant::from_nanos(ns)
@@ -16,14 +16,16 @@ fn rate(bits: u64) -> Rate {
 enum Step {
     In(u64, u64, u64),
     Lost(u64, u64, u64),
+    /// Lost inside.
+    Thrown(u64, u64, u64),
     Out(u64, u64),
 }
 
-use Step::{In, Lost, Out};
+use Step::{In, Lost, Out, Thrown};
 
 /// Everything that is found wrong, with the packet.
 fn found(law: Law, steps: &[Step]) -> Vec<(u64, Breach)> {
-    let mut station = Station::new(StationId(0), law);
+    let mut station = Station::new(StationId(0), law, &[vec![2, 2, 5]]);
     let mut log = Log::new();
     for &step in steps {
         match step {
@@ -34,6 +36,10 @@ fn found(law: Law, steps: &[Step]) -> Vec<(u64, Breach)> {
             Lost(now, packet, size) => {
                 log.now = at(now);
                 station.lose(&mut log, (PacketNumber(packet), size), false, false);
+            }
+            Thrown(now, packet, size) => {
+                log.now = at(now);
+                station.lose(&mut log, (PacketNumber(packet), size), false, true);
             }
             Out(now, packet) => {
                 log.now = at(now);
@@ -214,4 +220,89 @@ fn a_gate_holds_until_the_outage_is_over() {
     assert_eq!(found(law, &[In(10, 1, 1), Out(19, 1)]), [(1, early(20))]);
     assert_eq!(found(law, &[In(9, 1, 1), Out(20, 1)]), [(1, late(9))]);
     assert_eq!(found(law, &[Lost(10, 1, 1)]), [(1, FOR_NOTHING)]);
+}
+
+const MS: u64 = 1_000_000;
+
+fn managed(thinning: Thinning) -> Law {
+    Law::managed(Line::Rate(rate(8_000_000_000)), Room::Packets(2), thinning, false)
+}
+
+#[test]
+fn a_queue_may_thin_itself_out_only_where_it_does() {
+    use Thinning::{AtEntrance, AtHead, Full, PushOut};
+    let comes = [In(0, 0, 1_000), In(0, 1, 1_000), Lost(0, 2, 1_000), Out(1_000, 0), Out(2_000, 1)];
+    for (thinning, may) in [(Full, false), (AtEntrance, true), (AtHead, false), (PushOut, false)] {
+        let expected = if may { vec![] } else { vec![(2, FOR_NOTHING)] };
+        assert_eq!(found(managed(thinning), &comes), expected, "{thinning:?}");
+    }
+    // As the line takes its next packet, and at another time.
+    for (at, heads) in [(1_000, true), (1_500, false)] {
+        let head = [
+            In(0, 0, 1_000),
+            In(0, 1, 1_000),
+            In(500, 2, 1_000),
+            Out(1_000, 0),
+            Thrown(at, 1, 1_000),
+            Out(2_000, 2),
+        ];
+        for thinning in [Full, AtEntrance, AtHead, PushOut] {
+            let may = heads && matches!(thinning, AtHead | PushOut);
+            let expected = if may { vec![] } else { vec![(1, FOR_NOTHING)] };
+            assert_eq!(found(managed(thinning), &head), expected, "{thinning:?} at {at}");
+        }
+    }
+    // One too many has come.
+    let pushed = [
+        In(0, 0, 1_000),
+        In(0, 10, 1_000),
+        In(0, 11, 1_000),
+        In(500, 20, 1_000),
+        Thrown(500, 10, 1_000),
+        Out(1_000, 0),
+        Out(2_000, 20),
+        Out(3_000, 11),
+    ];
+    assert_eq!(found(managed(PushOut), &pushed), []);
+    let stays = [
+        In(0, 0, 1_000),
+        In(0, 10, 1_000),
+        In(0, 11, 1_000),
+        In(500, 20, 1_000),
+        In(600, 21, 1_000),
+    ];
+    assert_eq!(found(managed(PushOut), &stays)[0], (21, NO_ROOM));
+}
+
+#[test]
+fn a_line_that_takes_whom_it_likes_never_rests_and_takes_who_is_there() {
+    let law = managed(Thinning::PushOut);
+    let good = [In(0, 0, 1_000), In(1, 10, 400), In(1, 20, 600), Out(1_000, 0), Out(1_600, 20)];
+    assert_eq!(found(law, &good), []);
+    let late = [In(0, 0, 1_000), In(1, 10, 400), Out(1_000, 0), Out(1_401, 10)];
+    assert_eq!(found(law, &late), [(10, self::late(1_400))]);
+    let early = [In(0, 0, 1_000), In(1, 10, 400), Out(1_000, 0), Out(1_399, 10)];
+    assert_eq!(found(law, &early), [(10, self::early(1_400))]);
+    // It came when the line was taken already.
+    let cuts_in = [In(0, 0, 1_000), In(1, 10, 1_000), Out(1_000, 10)];
+    assert_eq!(found(law, &cuts_in), [(10, self::early(u64::MAX))]);
+    let rests = [In(0, 0, 1_000), In(0, 10, 1_000), Out(1_000, 0), In(2_001, 11, 1)];
+    assert!(matches!(found(law, &rests)[..], [(10, Breach::Overdue { .. })]));
+}
+
+#[test]
+fn a_line_with_a_recording_sends_what_it_says() {
+    // At 2, 2, 5; 7, 7, 10; ... ms.
+    let law = Law::managed(Line::Trace(0), Room::Packets(100), Thinning::Full, false);
+    let four = (0..4).map(|n| In(0, n, 1_500));
+    let out = |ms: [u64; 4]| (0..4).zip(ms).map(|(n, ms)| Out(ms * MS, n));
+    let steps = |ms| -> Vec<Step> { four.clone().chain(out(ms)).collect() };
+    assert_eq!(found(law, &steps([2, 2, 5, 7])), []);
+    assert_eq!(found(law, &steps([2, 5, 7, 7])), [(1, late(2 * MS)), (2, late(5 * MS))]);
+    assert_eq!(found(law, &steps([2, 2, 2, 7])), [(2, early(5 * MS))]);
+    // Opportunities that nobody used are gone, those of this very moment are not.
+    let pause = [In(3 * MS, 0, 1_500), Out(5 * MS, 0), In(7 * MS, 1, 3_000), Out(7 * MS, 1)];
+    assert_eq!(found(law, &pause), []);
+    let at_end = [In(10 * MS, 0, 1_500), Out(10 * MS, 0), In(11 * MS, 1, 1), Out(12 * MS, 1)];
+    assert_eq!(found(law, &at_end), []);
 }

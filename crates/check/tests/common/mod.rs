@@ -34,6 +34,7 @@ pub(crate) fn world() -> World {
             Road { from: SERVER, to: CLIENT, stations: vec![BACK] },
         ],
         flows: vec![Flow { roads: [0, 1], ip_header: Bytes(20), transport: Transport::Tcp }],
+        traces: Vec::new(),
     }
 }
 
@@ -111,6 +112,7 @@ impl Story {
             seq: SeqNum(seq),
             len,
             size: len + if syn { 60 } else { 40 },
+            capable: false,
         })
     }
 

@@ -1,12 +1,13 @@
 //! Elements of a road.
 
 use net::link::Limit;
-use sim::scenario::{During, Element, Only, Rule};
+use sim::scenario::{Capacity, During, Element, Only, Policy, Rule};
 use units::{Bytes, Duration, Rate};
 
 use super::chance::{self, Choice};
 use super::keys::{AnyKey, Fields, Key, Located, Reader, Section};
 use super::kinds::{OneOf, Queue, Size, Span, Speed, Sub, Switch, Whole, Words};
+use super::queue::Discipline;
 use super::reorder;
 use super::shared::SharedElements;
 use super::source::{Fault, Place};
@@ -99,16 +100,25 @@ static BUFFER: Key<Queue> = Key::required(
     "room of the queue, the packet on the line not counted; `1bdp` is the rate times the delays \
      of both ways",
 );
+static QUEUE: Key<Discipline> = Key::optional(
+    "queue",
+    Discipline,
+    "\"drop-tail\"",
+    "which packets go, are marked or are lost before the queue is full",
+);
 
 /// A queue and a line.
 pub(super) static LINK_SECTION: Section = Section {
     what: "a link",
-    keys: &[&RATE, &BUFFER],
+    keys: &[&RATE, &BUFFER, &QUEUE],
     one_of: &[],
     elsewhere: |key| match key {
         "delay" => Some("a delay is an element of its own: { link = { ... } }, { delay = ... }"),
         "loss" => Some("loss is an element of its own: { loss = ... }, { link = { ... } }"),
-        "limit" | "queue" => Some("the room of the queue is called `buffer`"),
+        "limit" => Some("the room of the queue is called `buffer`"),
+        "aqm" | "qdisc" | "codel" | "fq_codel" | "pie" | "red" => {
+            Some("the discipline of the queue is called `queue`: queue = \"codel\"")
+        }
         "bandwidth" | "speed" => Some("the rate of the line is called `rate`"),
         _ => not_on_a_path(key),
     },
@@ -223,7 +233,7 @@ pub(super) fn not_on_a_path(key: &str) -> Option<&'static str> {
 /// An element before `1bdp` is known.
 pub(super) enum Draft {
     Whole(Element),
-    Link { rate: Rate, buffer: Located<Room> },
+    Link { capacity: Capacity, buffer: Located<Room>, queue: Policy },
     Shaper { rate: Rate, burst: Bytes, buffer: Located<Room> },
 }
 
@@ -243,7 +253,12 @@ pub(super) fn draft(
     if let Some(node) = fields.node(&LINK) {
         let fields = Fields::open(&LINK_SECTION, node, reader)?;
         let (rate, buffer) = (fields.get(&RATE, reader), buffer(&fields, &BUFFER, reader));
-        return Some(Draft::Link { rate: rate?.value, buffer: buffer? });
+        let queue = match fields.has(&QUEUE) {
+            true => fields.get(&QUEUE, reader).map(|queue| queue.value),
+            false => Some(Policy::DropTail),
+        };
+        let capacity = Capacity::Rate(rate?.value);
+        return Some(Draft::Link { capacity, buffer: buffer?, queue: queue? });
     }
     if let Some(node) = fields.node(&SHAPER) {
         let fields = Fields::open(&SHAPER_SECTION, node, reader)?;
@@ -355,8 +370,12 @@ impl Draft {
     ) -> Option<Element> {
         Some(match self {
             Self::Whole(element) => element,
-            Self::Link { rate, buffer } => {
-                Element::Link { rate, limit: limit(rate, buffer, round_trip, reader)? }
+            Self::Link { capacity, buffer, queue } => {
+                let limit = limit(capacity.mean(), buffer, round_trip, reader)?;
+                match (capacity, queue) {
+                    (Capacity::Rate(rate), Policy::DropTail) => Element::Link { rate, limit },
+                    (capacity, queue) => Element::ManagedLink { capacity, limit, queue },
+                }
             }
             Self::Shaper { rate, burst, buffer } => {
                 Element::Shaper { rate, burst, limit: limit(rate, buffer, round_trip, reader)? }

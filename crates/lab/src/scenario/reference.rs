@@ -7,7 +7,7 @@ use tcp::profile::{Family, NAMES, Profile};
 
 use super::keys::Section;
 use super::knobs::{in_words, of_tcp};
-use super::{apps, chance, element, flow, host, offload, path, reorder, sweep, tap, world};
+use super::{apps, chance, element, flow, host, offload, path, queue, reorder, sweep, tap, world};
 
 /// Every key of a scenario file, table by table, and every knob, system by system, in Markdown.
 pub fn reference() -> String {
@@ -22,6 +22,11 @@ pub fn reference() -> String {
         ("Elements of a path", &element::ELEMENT),
         ("`[shared.NAME]`", &element::SHARED_ELEMENT),
         ("`link`", &element::LINK_SECTION),
+        ("`queue` as a table", &queue::SECTION),
+        ("`codel`", &queue::CODEL_SECTION),
+        ("`fq_codel`", &queue::FQ_CODEL_SECTION),
+        ("`pie`", &queue::PIE_SECTION),
+        ("`red`", &queue::RED_SECTION),
         ("`loss`, `duplicate` and `corrupt` as a table", &chance::RULE_SECTION),
         ("`gilbert_elliott`", &chance::GILBERT_ELLIOTT_SECTION),
         ("`reorder`", &reorder::SECTION),

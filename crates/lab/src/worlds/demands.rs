@@ -154,6 +154,8 @@ impl Faults {
             Element::Outage { from, until, .. } => {
                 self.outage += until.saturating_sub(*from);
             }
+            // What it loses before it is full depends on what comes.
+            Element::ManagedLink { .. } => self.too_tight = true,
             // One packet is on the line.
             Element::Link { rate, limit } => self.room(*rate, *limit, 2 * (flows - 1), flows),
             Element::Shaper { rate, limit, .. } => self.room(*rate, *limit, 2 * flows, flows),

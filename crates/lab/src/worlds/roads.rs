@@ -18,10 +18,11 @@ pub(super) struct Climate {
 /// Draws an element of one kind.
 type Kind = fn(&Climate, &mut Luck) -> Value;
 
-const KINDS: [Kind; 15] = [
+const KINDS: [Kind; 16] = [
     Climate::delay,
     Climate::delay,
     Climate::link,
+    Climate::managed_link,
     Climate::jitter,
     Climate::loss,
     Climate::duplicate,
@@ -91,6 +92,11 @@ impl Climate {
     fn link(&self, luck: &mut Luck) -> Value {
         let buffer = self.buffer(luck);
         table([("link", table([("rate", luck.rate(500..=40_000_000)), ("buffer", buffer)]))])
+    }
+
+    fn managed_link(&self, luck: &mut Luck) -> Value {
+        let (rate, buffer, queue) = (luck.rate(500..=1_000_000), self.buffer(luck), queue(luck));
+        table([("link", table([("rate", rate), ("buffer", buffer), ("queue", queue)]))])
     }
 
     fn buffer(&self, luck: &mut Luck) -> Value {
@@ -254,4 +260,49 @@ fn concerning(luck: &mut Luck, kind: &str, value: Value) -> Value {
         keys.insert("only".into(), luck.pick(&["data", "acks"]).into());
     }
     Value::Table(keys)
+}
+
+/// A discipline with its own settings, or others: short times make it busy.
+fn queue(luck: &mut Luck) -> Value {
+    let name = luck.pick(&["codel", "fq_codel", "pie", "red"]);
+    if luck.once_in(3) {
+        return name.into();
+    }
+    let mut keys = Table::new();
+    let mut maybe = |luck: &mut Luck, key: &str, value: Value| {
+        if luck.once_in(2) {
+            keys.insert(key.to_owned(), value);
+        }
+    };
+    let (target, interval) = (luck.span(1..=20_000), luck.span(1..=200_000));
+    let ecn = luck.once_in(2).into();
+    maybe(luck, "ecn", ecn);
+    match name {
+        "codel" | "fq_codel" => {
+            maybe(luck, "target", target);
+            maybe(luck, "interval", interval);
+        }
+        "pie" => {
+            maybe(luck, "target", target);
+            maybe(luck, "burst", interval);
+            let update = luck.span(1_000..=50_000);
+            maybe(luck, "update", update);
+        }
+        _ => {
+            let (min, probability) = (luck.count(1..=5), luck.share(100..=10_000));
+            maybe(luck, "min", min);
+            let (max, weight) = (luck.count(6..=50), luck.share(1..=10_000));
+            maybe(luck, "max", max);
+            maybe(luck, "weight", weight);
+            maybe(luck, "probability", probability);
+            let gentle = luck.once_in(2).into();
+            maybe(luck, "gentle", gentle);
+        }
+    }
+    if name == "fq_codel" {
+        let (quantum, flows) = (luck.size(100..=10_000), luck.count(1..=64));
+        maybe(luck, "quantum", quantum);
+        maybe(luck, "flows", flows);
+    }
+    table([(name, Value::Table(keys))])
 }

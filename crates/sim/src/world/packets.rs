@@ -1,7 +1,7 @@
 //! Packets on their way: from the card of one host, over the stations of a road, to the card and
 //! the stack of another.
 
-use machine::{Cx, Endpoint as _, PacketId, Verdict};
+use machine::{Cx, Endpoint as _, Fate, PacketId, Verdict};
 use net::offload::split;
 use packet::Dir;
 use record::{Event, Movement, PacketNumber, StationId, Who};
@@ -28,6 +28,7 @@ impl<O: Observer> World<'_, O> {
                 station: StationId(index as u32),
                 packet: world.parcels.way(id).number,
             });
+            self.settle_fates(index);
             self.advance(id);
         }
         self.arm_station(index);
@@ -102,6 +103,7 @@ impl<O: Observer> World<'_, O> {
                 seq: packet.seq,
                 len: packet.payload,
                 size: size.get() as u32,
+                capable: packet.ecn != 0,
             }
         });
         self.departing = true;
@@ -148,6 +150,7 @@ impl<O: Observer> World<'_, O> {
             match self.stations[index as usize].accept(self.now, id, size, segment) {
                 Verdict::Taken => {
                     self.step(|_| Movement::Entered { station, packet });
+                    self.settle_fates(index as usize);
                     return self.arm_station(index as usize);
                 }
                 Verdict::Replaced(old) => {
@@ -180,6 +183,24 @@ impl<O: Observer> World<'_, O> {
             self.step(|_| Movement::Left { station, packet });
             // It may have released another.
             self.arm_station(index as usize);
+        }
+    }
+
+    /// A queue that thins itself out marks and loses packets that it has.
+    #[inline(always)]
+    fn settle_fates(&mut self, index: usize) {
+        while let Some(fate) = self.stations[index].next_fate() {
+            let station = StationId(index as u32);
+            match fate {
+                Fate::Lost(id) => self.lose(station, id),
+                Fate::Marked(id) => {
+                    self.parcels.segment_mut(id).ecn = packet::ECN_CE;
+                    self.step(|world| Movement::Marked {
+                        station,
+                        packet: world.parcels.way(id).number,
+                    });
+                }
+            }
         }
     }
 

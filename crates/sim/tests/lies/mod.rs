@@ -72,6 +72,7 @@ fn packet_of(movement: &mut Movement) -> &mut PacketNumber {
         | Movement::Copied { packet, .. }
         | Movement::Damaged { packet, .. }
         | Movement::Left { packet, .. }
+        | Movement::Marked { packet, .. }
         | Movement::Arrived { packet, .. } => packet,
     }
 }
