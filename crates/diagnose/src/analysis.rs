@@ -1,11 +1,15 @@
 //! What is known of a connection when all its packets have been seen.
 
+use packet::Dir;
 use packet::wire::Endpoints;
+use units::{Duration, Instant};
 
 use crate::Packet;
+use crate::flow::Flow;
+use crate::state::States;
 
 /// A connection, analysed.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Analysis {
     /// Who opened it (or was seen first) and who answered.
     pub ends: Endpoints,
@@ -13,14 +17,48 @@ pub struct Analysis {
     pub stream: u32,
     /// Packets of it in the capture.
     pub frames: u64,
-    /// Words of a kernel's own log about it.
-    pub states: u64,
+    /// Time of its first packet.
+    pub first: Instant,
+    /// Time of its last packet.
+    pub last: Instant,
+    /// Frame of its first packet.
+    pub first_frame: u64,
+    /// Frame of its last packet.
+    pub last_frame: u64,
+    /// The opening (SYN, SYN-ACK, ACK) is in the capture.
+    pub opened: bool,
+    /// SYNs without ACK.
+    pub syns: u32,
+    /// An RST ended it.
+    pub reset: bool,
+    /// Both ends sent a FIN.
+    pub closed: bool,
+    /// Packets seen from the end that opened, and from the other.
+    pub seen: [u64; 2],
+    /// Packets with payload whose payload is not whole in the capture.
+    pub cut: u64,
+    /// The data of each direction, by [`Dir`]; `None` where none were sent.
+    pub flows: [Option<Box<Flow>>; 2],
+    /// What kernels' own logs said.
+    pub states: States,
     /// All its packets, where [`Settings::keep_packets`](crate::Settings::keep_packets) asked.
     pub packets: Vec<Packet>,
 }
 
 impl Analysis {
-    pub(crate) const fn new(ends: Endpoints, stream: u32) -> Self {
-        Self { ends, stream, frames: 0, states: 0, packets: Vec::new() }
+    /// The direction that carried more data; forward where both carried none.
+    pub fn main_dir(&self) -> Dir {
+        let bytes = |dir: Dir| self.flows[dir as usize].as_ref().map_or(0, |flow| flow.bytes);
+        if bytes(Dir::Reverse) > bytes(Dir::Forward) { Dir::Reverse } else { Dir::Forward }
+    }
+
+    /// The data of that direction.
+    pub fn main(&self) -> Option<&Flow> {
+        self.flows[self.main_dir() as usize].as_deref()
+    }
+
+    /// From its first packet to its last.
+    pub fn duration(&self) -> Duration {
+        self.last.since(self.first)
     }
 }

@@ -3,14 +3,38 @@
 //! A reader (in `trace`) makes [`Packet`]s of a capture, sorts them into connections and pushes
 //! them into a [`Connection`]; [`Connection::finish`] gives the [`Analysis`].
 //!
+//! Reading order: [`place`] (where the capture was taken), `half` (one direction: data in
+//! `half/data`, ACKs in `half/acks`, on top of `outstanding`, `ranges`, `round_trip`), what it
+//! counts (`transmissions`, `reordering`, `coverage`, `dispersion`), `rounds` and `episodes` (the
+//! course of the connection), [`flow`] and [`analysis`] (the result).
+//!
 //! What it does not do: it reads no files, knows no senders and no worlds, and simulates nothing.
 
-mod analysis;
+pub mod analysis;
 mod connection;
+pub mod course;
+pub mod coverage;
+mod dispersion;
+pub mod episodes;
+pub mod flow;
+mod half;
+mod outstanding;
 mod packet;
-mod state;
+pub mod path;
+pub mod place;
+mod ranges;
+pub mod reordering;
+mod round_trip;
+pub mod rounds;
+pub mod state;
+#[cfg(test)]
+mod tests;
+pub mod transmissions;
 
 pub use analysis::Analysis;
 pub use connection::{Connection, Settings};
+pub use course::{Budget, Course, Limiter};
+pub use flow::Flow;
 pub use packet::Packet;
+pub use path::Path;
 pub use state::StateSample;

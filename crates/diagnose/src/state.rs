@@ -51,3 +51,69 @@ impl StateSample {
         }
     }
 }
+
+/// What kernels said of a connection, each end apart.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct States {
+    /// Samples of each end.
+    pub samples: [u64; 2],
+    /// Ticks per second that were declared.
+    pub declared_hz: Option<u32>,
+    /// First and last sample with a tick counter: time in ns, counter.
+    pub ticks: Option<[(u64, u32); 2]>,
+    /// Samples between which the counter moved, and by how much in all.
+    pub tick_steps: (u64, u64),
+    /// Largest congestion window of each end, in bytes.
+    pub cwnd_max: [u64; 2],
+    /// Lowest slow-start threshold that was set, of each end.
+    pub ssthresh_min: [Option<u64>; 2],
+    /// Last congestion window of each end.
+    pub cwnd_last: [u64; 2],
+    /// Last smoothed round-trip time of each end.
+    pub srtt: [Option<Duration>; 2],
+}
+
+impl States {
+    pub(crate) fn push(&mut self, sample: &StateSample) {
+        let end = sample.of as usize;
+        self.samples[end] += 1;
+        self.declared_hz = sample.hz.or(self.declared_hz);
+        if let Some(ticks) = sample.ticks {
+            let here = (sample.at.as_nanos(), ticks);
+            match &mut self.ticks {
+                None => self.ticks = Some([here; 2]),
+                Some([_, last]) => {
+                    let moved = ticks.wrapping_sub(last.1);
+                    if moved > 0 && moved < 1 << 31 {
+                        self.tick_steps.0 += 1;
+                        self.tick_steps.1 += u64::from(moved);
+                    }
+                    if here.0 >= last.0 {
+                        *last = here;
+                    }
+                }
+            }
+        }
+        if let Some(cwnd) = sample.cwnd {
+            self.cwnd_max[end] = self.cwnd_max[end].max(cwnd.get());
+            self.cwnd_last[end] = cwnd.get();
+        }
+        if let Some(ssthresh) = sample.ssthresh {
+            let min = &mut self.ssthresh_min[end];
+            *min = Some(min.map_or(ssthresh.get(), |old| old.min(ssthresh.get())));
+        }
+        self.srtt[end] = sample.srtt.or(self.srtt[end]);
+    }
+
+    /// Ticks per second: as declared, or as the counter ran against the clock of the log.
+    pub fn hz(&self) -> Option<f64> {
+        if let Some(hz) = self.declared_hz {
+            return Some(f64::from(hz));
+        }
+        let [(from, first), (to, last)] = self.ticks?;
+        let ticks = last.wrapping_sub(first);
+        // Fewer than fifty ticks would not tell 100 from 102.
+        (to > from && (50..1 << 31).contains(&ticks))
+            .then(|| f64::from(ticks) * 1e9 / (to - from) as f64)
+    }
+}

@@ -1,0 +1,295 @@
+//! Hand-made connections, packet by packet.
+
+use packet::wire::Endpoints;
+use packet::{Dir, Flags, Options, SackBlock, SackBlocks, Segment, SynOptions, Timestamps};
+use units::{Instant, SeqNum};
+
+use crate::place::CapturePoint;
+use crate::{Analysis, Budget, Connection, Course, Limiter, Packet, Settings};
+
+/// A connection that a test writes down: times in microseconds, places relative to the first byte.
+pub(crate) struct Script {
+    connection: Connection,
+    frame: u64,
+    stamps: bool,
+}
+
+const ISN: u32 = 0xffff_ff00;
+
+impl Script {
+    pub(crate) fn new() -> Self {
+        let ends =
+            Endpoints { src: ([10, 0, 0, 1], 40_000).into(), dst: ([10, 0, 0, 2], 5_001).into() };
+        Self { connection: Connection::new(ends, 0, Settings::default()), frame: 0, stamps: false }
+    }
+
+    fn push(&mut self, us: u64, mut segment: Segment, stamps: (u32, u32)) {
+        self.frame += 1;
+        if self.stamps {
+            segment.timestamps = Some(Timestamps { val: stamps.0, ecr: stamps.1 });
+        }
+        let at = Instant::from_nanos(us * 1_000);
+        self.connection.push(&Packet { at, frame: self.frame, segment, captured: 100 });
+    }
+
+    /// The opening at the sender's end, with a round trip of `rtt`.
+    pub(crate) fn open(&mut self, rtt: u64) {
+        let options = Options::Syn(SynOptions {
+            mss: 1_000,
+            window_scale: Some(4),
+            sack_permitted: true,
+            ..SynOptions::default()
+        });
+        let syn = Segment { flags: Flags::SYN, seq: SeqNum(ISN), options, ..Segment::default() };
+        self.push(0, syn, (0, 0));
+        let flags = Flags::SYN | Flags::ACK;
+        self.push(rtt, Segment { flags, dir: Dir::Reverse, ..syn }, (0, 0));
+        self.push(rtt + 10, Segment { flags: Flags::ACK, ..Segment::default() }, (0, 0));
+    }
+
+    pub(crate) fn data(&mut self, us: u64, place: u64, len: u32) {
+        let seq = SeqNum(ISN.wrapping_add(1).wrapping_add(place as u32));
+        let flags = Flags::ACK;
+        let data = Segment { flags, seq, payload: len, ..Segment::default() };
+        self.push(us, data, ((us / 1_000) as u32, 0));
+    }
+
+    pub(crate) fn pushed(&mut self, us: u64, place: u64, len: u32) {
+        let seq = SeqNum(ISN.wrapping_add(1).wrapping_add(place as u32));
+        let flags = Flags::ACK | Flags::PSH;
+        let data = Segment { flags, seq, payload: len, ..Segment::default() };
+        self.push(us, data, ((us / 1_000) as u32, 0));
+    }
+
+    pub(crate) fn ack(&mut self, us: u64, place: u64, blocks: &[(u64, u64)]) {
+        self.ack_window(us, place, blocks, 60_000);
+    }
+
+    pub(crate) fn ack_window(&mut self, us: u64, place: u64, blocks: &[(u64, u64)], window: u64) {
+        let seq = |place: u64| SeqNum(ISN.wrapping_add(1).wrapping_add(place as u32));
+        let mut sack = SackBlocks::EMPTY;
+        for &(left, right) in blocks {
+            sack.push(SackBlock { left: seq(left), right: seq(right) });
+        }
+        let ack = Segment {
+            dir: Dir::Reverse,
+            flags: Flags::ACK,
+            ack: seq(place),
+            window: (window >> 4) as u16,
+            options: sack.into(),
+            ..Segment::default()
+        };
+        self.push(us, ack, ((us / 1_000) as u32, 0));
+    }
+
+    pub(crate) fn finish(self) -> Analysis {
+        self.connection.finish()
+    }
+}
+
+fn budget(analysis: &Analysis) -> Budget {
+    let budget = Course::of(analysis.main().unwrap()).budget;
+    assert_eq!(budget.whole(), analysis.duration().as_nanos());
+    budget
+}
+
+#[test]
+fn a_lost_packet_is_sent_again() {
+    let mut script = Script::new();
+    script.open(50_000);
+    for n in 0..5 {
+        script.data(50_020 + n, n * 1_000, 1_000);
+    }
+    // The second is lost; the others are reported, it goes again, and all is acknowledged.
+    script.ack(100_020, 1_000, &[]);
+    script.ack(100_022, 1_000, &[(2_000, 3_000)]);
+    script.ack(100_024, 1_000, &[(2_000, 5_000)]);
+    script.data(100_030, 1_000, 1_000);
+    script.ack(150_040, 5_000, &[]);
+    let analysis = script.finish();
+    let flow = analysis.main().unwrap();
+    assert_eq!(flow.point, CapturePoint::Sender);
+    assert_eq!((flow.mss, flow.bytes), (1_000, 5_000));
+    assert_eq!((flow.counts.new, flow.counts.retransmitted, flow.counts.spurious), (5, 1, 0));
+    assert_eq!(flow.reordering.packets, 0);
+    assert_eq!(flow.episodes.len(), 1);
+    let budget = budget(&analysis);
+    assert_eq!(budget.of(Limiter::Handshake), 50_020_000);
+    assert_eq!(budget.of(Limiter::Recovery), 50_010_000);
+}
+
+#[test]
+fn a_late_packet_is_no_loss() {
+    let mut script = Script::new();
+    script.open(50_000);
+    for n in 0..4 {
+        script.data(50_020 + n, n * 1_000, 1_000);
+    }
+    // Packet 3 and 4 overtake packet 2.
+    script.ack(100_020, 1_000, &[]);
+    script.ack(100_022, 1_000, &[(2_000, 3_000)]);
+    script.ack(100_024, 1_000, &[(2_000, 4_000)]);
+    script.ack(100_026, 4_000, &[]);
+    let analysis = script.finish();
+    let flow = analysis.main().unwrap();
+    assert_eq!((flow.counts.new, flow.counts.retransmitted), (4, 0));
+    assert_eq!((flow.reordering.packets, flow.reordering.extent), (1, 3_000));
+}
+
+/// RFC 2883 section 4: the first block of a D-SACK lies below the cumulative ACK.
+#[test]
+fn a_dsack_tells_of_a_spurious_retransmission() {
+    let mut script = Script::new();
+    script.open(50_000);
+    for n in 0..4 {
+        script.data(50_020 + n, n * 1_000, 1_000);
+    }
+    script.ack(100_020, 0, &[(1_000, 2_000)]);
+    script.ack(100_022, 0, &[(1_000, 4_000)]);
+    script.data(100_030, 0, 1_000);
+    script.ack(140_040, 4_000, &[]);
+    script.ack(150_040, 4_000, &[(0, 1_000)]);
+    let analysis = script.finish();
+    let flow = analysis.main().unwrap();
+    assert_eq!((flow.counts.retransmitted, flow.counts.spurious), (1, 1));
+    assert_eq!(flow.counts.unexplained_duplicates, 0);
+    assert_eq!(flow.episodes[0].spurious, 1);
+}
+
+/// RFC 3522: the ACK echoes the first copy's timestamp.
+#[test]
+fn an_old_echo_tells_of_a_spurious_retransmission() {
+    let mut script = Script::new();
+    script.stamps = true;
+    script.open(50_000);
+    // A segment less twelve bytes of timestamps.
+    script.data(50_020, 0, 988);
+    script.data(400_000, 0, 988);
+    script.ack(420_000, 988, &[]);
+    let analysis = script.finish();
+    let flow = analysis.main().unwrap();
+    assert_eq!((flow.counts.retransmitted, flow.counts.spurious), (1, 1));
+}
+
+#[test]
+fn a_full_receive_window_holds_the_sender() {
+    let mut script = Script::new();
+    script.open(50_000);
+    script.ack_window(50_015, 0, &[], 4_000);
+    for round in 0..20_u64 {
+        let at = 50_020 + round * 50_100;
+        for n in 0..4 {
+            script.data(at + n, (round * 4 + n) * 1_000, 1_000);
+        }
+        script.ack_window(at + 50_050, (round + 1) * 4_000, &[], 4_000);
+    }
+    let analysis = script.finish();
+    let budget = budget(&analysis);
+    assert!(budget.of(Limiter::Rwnd) * 10 > budget.whole() * 8, "{budget:?}");
+}
+
+#[test]
+fn pauses_of_the_application_and_rests_are_told_apart() {
+    let mut script = Script::new();
+    script.open(20_000);
+    let mut at = 20_020;
+    for n in 0..10_u64 {
+        script.pushed(at, n * 700, 700);
+        script.ack(at + 20_000, (n + 1) * 700, &[]);
+        at += 100_000;
+    }
+    at += 2_000_000;
+    script.pushed(at, 7_000, 700);
+    script.ack(at + 20_000, 7_700, &[]);
+    let analysis = script.finish();
+    let flow = analysis.main().unwrap();
+    assert_eq!(flow.pauses, 9);
+    let budget = budget(&analysis);
+    assert_eq!(budget.of(Limiter::Application), 900_000_000);
+    // From the ACK to the next write.
+    assert_eq!(budget.of(Limiter::Idle), 2_080_000_000);
+}
+
+#[test]
+fn a_capture_that_begins_in_the_middle() {
+    let mut script = Script::new();
+    for round in 0..300_u64 {
+        let at = round * 10_000;
+        script.data(at, round * 2_000, 1_000);
+        script.data(at + 10, round * 2_000 + 1_000, 1_000);
+        script.ack(at + 9_000, round * 2_000 + 2_000, &[]);
+    }
+    let analysis = script.finish();
+    let flow = analysis.main().unwrap();
+    assert_eq!((flow.bytes, flow.counts.new, flow.counts.retransmitted), (600_000, 600, 0));
+    assert_eq!(flow.window, None, "its scale is not known");
+    budget(&analysis);
+}
+
+#[test]
+fn acknowledged_but_never_seen() {
+    let mut script = Script::new();
+    script.open(10_000);
+    script.data(10_020, 0, 1_000);
+    script.ack(20_020, 3_000, &[]);
+    let analysis = script.finish();
+    let flow = analysis.main().unwrap();
+    assert_eq!((flow.bytes, flow.unseen, flow.counts.new), (3_000, 2_000, 1));
+}
+
+#[test]
+fn nothing_and_one_side_alone() {
+    let analysis = Script::new().finish();
+    assert!(analysis.main().is_none());
+    let mut script = Script::new();
+    script.ack(0, 5_000, &[]);
+    script.ack(10, 6_000, &[]);
+    assert!(script.finish().main().is_none());
+    let mut script = Script::new();
+    script.data(0, 5_000, 1_000);
+    script.data(10_000, 6_000, 1_000);
+    let analysis = script.finish();
+    assert_eq!(analysis.main().unwrap().bytes, 2_000);
+    budget(&analysis);
+}
+
+mod any_packets {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Whatever comes: no panic, and the time budget adds up to the whole.
+        #[test]
+        fn the_budget_is_the_whole(
+            opening in any::<bool>(),
+            stamps in any::<bool>(),
+            steps in proptest::collection::vec(
+                (0_u64..300_000, 0_u64..40, 0_u32..3, any::<bool>(), 0_u64..40, 0_u64..5),
+                0..400,
+            ),
+        ) {
+            let mut script = Script::new();
+            script.stamps = stamps;
+            if opening {
+                script.open(30_000);
+            }
+            let mut at = 30_020;
+            for (gap, place, kind, push, right, window) in steps {
+                at += if gap < 200_000 { gap / 1_000 } else { gap };
+                match kind {
+                    0 if push => script.pushed(at, place * 500, 1_000),
+                    0 => script.data(at, place * 1_000, 1_000),
+                    1 => script.ack_window(at, place * 1_000, &[], window * 10_000),
+                    _ => script.ack(at, place * 1_000, &[(right * 1_000, right * 1_000 + 2_000)]),
+                }
+            }
+            let analysis = script.finish();
+            for flow in analysis.flows.iter().flatten() {
+                let course = Course::of(flow);
+                prop_assert_eq!(course.budget.whole(), analysis.duration().as_nanos());
+                prop_assert!(flow.counts.spurious <= flow.counts.retransmitted);
+            }
+        }
+    }
+}
