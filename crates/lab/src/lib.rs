@@ -7,13 +7,15 @@
 //! ours), [`curves`] and [`pictures`] (charts), [`log_view`]
 //! (logs of a stack for reading), [`theory_report`] (closed forms beside runs), [`worlds`]
 //! (scenarios by chance, and whether they obey), [`import_ini`]
-//! (ini files of OMNeT++), [`packet_scripts`] (what a host sends, packet by packet).
+//! (ini files of OMNeT++), [`packet_scripts`] (what a host sends, packet by packet), [`inputs`] (captures and logs, read into
+//! connections).
 
 pub mod capture;
 pub mod cases;
 pub mod curves;
 pub mod digests;
 pub mod import_ini;
+pub mod inputs;
 pub mod kernel_log;
 pub mod log_view;
 pub mod packet_scripts;

@@ -1,0 +1,86 @@
+//! What a file is, by its content.
+
+use core::fmt;
+use std::io::{self, Cursor, Read};
+
+/// Kinds of input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// pcap or pcapng.
+    Capture,
+    /// Packet lines of tcpdump, with or without prose around them. Frames are numbered by lines.
+    TcpdumpText,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Capture => "a capture",
+            Self::TcpdumpText => "tcpdump's text",
+        })
+    }
+}
+
+impl Kind {
+    /// The kind of a file that begins so.
+    pub(super) fn of(begin: &[u8]) -> Option<Self> {
+        const PCAP: [u32; 3] = [0xa1b2_c3d4, 0xa1b2_3c4d, 0xa1b2_cd34];
+        let magic = begin.first_chunk().map(|magic| u32::from_be_bytes(*magic));
+        if magic == Some(0x0a0d_0d0a)
+            || magic
+                .is_some_and(|magic| PCAP.contains(&magic) || PCAP.contains(&magic.swap_bytes()))
+        {
+            return Some(Self::Capture);
+        }
+        let text = String::from_utf8_lossy(begin);
+        text.lines().any(|line| line.contains(": Flags [")).then_some(Self::TcpdumpText)
+    }
+}
+
+/// An input whose beginning can be looked at.
+pub(super) struct Begun<R> {
+    begin: Cursor<Vec<u8>>,
+    /// What ended the input within its beginning.
+    error: Option<io::Error>,
+    input: R,
+}
+
+impl<R: Read> Begun<R> {
+    /// Looks at the first `bytes`, or at all there are.
+    pub(super) fn new(mut input: R, bytes: u64) -> Self {
+        let mut begin = Vec::new();
+        let error = (&mut input).take(bytes).read_to_end(&mut begin).err();
+        Self { begin: Cursor::new(begin), error, input }
+    }
+
+    /// The beginning; an error if there is none to be had.
+    pub(super) fn begin(&mut self) -> io::Result<&[u8]> {
+        match self.error.take_if(|_| self.begin.get_ref().is_empty()) {
+            Some(error) => Err(error),
+            None => Ok(self.begin.get_ref()),
+        }
+    }
+}
+
+impl<R: Read> Read for Begun<R> {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        match self.begin.read(to)? {
+            0 if to.is_empty() => Ok(0),
+            0 => match self.error.take() {
+                Some(error) => Err(error),
+                None => self.input.read(to),
+            },
+            bytes => Ok(bytes),
+        }
+    }
+}
+
+/// How a file begins, for a message.
+pub(super) fn beginning(begin: &[u8]) -> String {
+    let first = &begin[..begin.len().min(16)];
+    if first.iter().all(|byte| matches!(byte, b'\t' | b' '..=b'~' | b'\n' | b'\r')) {
+        format!("{:?}", String::from_utf8_lossy(first))
+    } else {
+        first.iter().take(8).map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(" ")
+    }
+}

@@ -1,0 +1,281 @@
+//! Connections out of captures and text.
+
+use std::path::Path;
+
+use diagnose::Settings;
+use packet::wire::Endpoints;
+use packet::{Dir, Flags, SackBlock, SackBlocks, Segment};
+use trace::pcapng::{Section, Seen, Tap, Way, Writer};
+use units::{Bytes, Duration, Instant, Offset, SeqNum};
+
+use super::*;
+
+const KEEP: Settings = Settings { keep_packets: true };
+
+fn source<'a>(name: &str, bytes: &'a [u8]) -> Source<'a> {
+    Source { name: name.to_owned(), bytes: Box::new(bytes) }
+}
+
+fn read_bytes(bytes: &[u8]) -> Reading {
+    read(vec![source("a", bytes)], KEEP).unwrap()
+}
+
+fn refused(bytes: &[u8]) -> String {
+    read(vec![source("a", bytes)], KEEP).unwrap_err().to_string()
+}
+
+fn ends(client: u16, server: u16) -> Endpoints {
+    Endpoints { src: ([10, 0, 0, 1], client).into(), dst: ([10, 0, 0, 2], server).into() }
+}
+
+/// A packet of a capture: interface, milliseconds, ends, flags, seq, ack, payload.
+type Sent = (usize, u64, Endpoints, Flags, u32, u32, u32);
+
+const SYN: Flags = Flags::SYN;
+const ACK: Flags = Flags::ACK;
+const SYN_ACK: Flags = Flags(0x12);
+
+fn capture(packets: &[Sent]) -> Vec<u8> {
+    let section = Section { epoch: Duration::from_secs(1_000), ..Section::default() };
+    let mut writer = Writer::new(Vec::new(), &section).unwrap();
+    let taps = ["eth0", "eth1"]
+        .map(|name| writer.add_tap(&Tap { name, snaplen: 96, ..Tap::default() }).unwrap());
+    for &(tap, millis, between, flags, seq, ack, payload) in packets {
+        let at = Instant::from_nanos(millis * 1_000_000);
+        let (seq, ack) = (SeqNum(seq), SeqNum(ack));
+        let segment = Segment { flags, seq, ack, payload, ..Segment::default() };
+        let seen = Seen { tap: taps[tap], at, way: Way::Out };
+        writer.segment(seen, &segment, &between, 1, Offset(0)).unwrap();
+    }
+    writer.finish().unwrap()
+}
+
+/// Ends and frames of each connection.
+fn connections(reading: &Reading) -> Vec<(Endpoints, Vec<u64>)> {
+    let frames = |stream: &Stream| {
+        stream.analysis.packets.iter().map(|packet| packet.frame).collect::<Vec<_>>()
+    };
+    reading.streams.iter().map(|stream| (stream.analysis.ends, frames(stream))).collect()
+}
+
+#[test]
+fn packets_of_both_directions_are_one_connection() {
+    let (one, two) = (ends(4_000, 80), ends(4_001, 80));
+    let file = capture(&[
+        (0, 500, one, SYN, 100, 0, 0),
+        (0, 501, two, SYN, 100, 0, 0),
+        (0, 510, one.back(), SYN_ACK, 900, 101, 0),
+        (0, 520, one, ACK, 101, 901, 1_000),
+        (0, 530, two.back(), SYN_ACK, 50, 101, 0),
+    ]);
+    let reading = read_bytes(&file);
+    assert_eq!(connections(&reading), [(one, vec![1, 3, 4]), (two, vec![2, 5])]);
+    let file = &reading.files[0];
+    assert_eq!((file.kind, file.frames, file.tcp), (Kind::Capture, 5, 5));
+    assert_eq!(file.begins, Some(Duration::from_millis(1_000_500)));
+    let packet = &reading.streams[0].analysis.packets[2];
+    assert_eq!(packet.at, Instant::from_nanos(20_000_000));
+    assert_eq!((packet.segment.dir, packet.segment.payload), (Dir::Forward, 1_000));
+    assert_eq!(packet.captured, 96);
+    assert_eq!(reading.streams[0].analysis.packets[1].segment.dir, Dir::Reverse);
+    assert_eq!(reading.streams.iter().map(|s| s.analysis.stream).collect::<Vec<_>>(), [0, 1]);
+}
+
+#[test]
+fn who_opened_is_told_by_the_answer_too_and_else_by_who_came_first() {
+    let one = ends(4_000, 80);
+    let file = capture(&[(0, 0, one.back(), SYN_ACK, 900, 101, 0), (0, 1, one, ACK, 101, 901, 5)]);
+    assert_eq!(connections(&read_bytes(&file)), [(one, vec![1, 2])]);
+    let file = capture(&[(0, 0, one.back(), ACK, 900, 101, 7), (0, 1, one, ACK, 101, 907, 0)]);
+    assert_eq!(connections(&read_bytes(&file)), [(one.back(), vec![1, 2])]);
+}
+
+#[test]
+fn ports_that_come_back_are_another_connection() {
+    let one = ends(4_000, 80);
+    let file = capture(&[
+        // Without its beginning.
+        (0, 0, one, ACK, 7_000, 1, 10),
+        (0, 1, one.back(), ACK, 1, 7_010, 0),
+        (0, 2, one, SYN, 100, 0, 0),
+        // The same SYN again, its answer late.
+        (0, 3, one, SYN, 100, 0, 0),
+        (0, 4, one.back(), SYN_ACK, 900, 101, 0),
+        (0, 5, one, ACK, 101, 901, 10),
+        // A new one from the other side.
+        (0, 6, one.back(), SYN, 5_000, 0, 0),
+        (0, 7, one, SYN_ACK, 6_000, 5_001, 0),
+        // And one of which only the answer is here.
+        (0, 8, one.back(), SYN_ACK, 12, 33, 0),
+    ]);
+    let expected =
+        [(one, vec![1, 2]), (one, vec![3, 4, 5, 6]), (one.back(), vec![7, 8]), (one, vec![9])];
+    assert_eq!(connections(&read_bytes(&file)), expected);
+}
+
+#[test]
+fn an_answer_before_its_syn_is_of_the_same_connection() {
+    let one = ends(4_000, 80);
+    let file = capture(&[
+        (0, 0, one.back(), SYN_ACK, 900, 101, 0),
+        (0, 0, one, SYN, 100, 0, 0),
+        (0, 1, one, ACK, 101, 901, 0),
+    ]);
+    assert_eq!(connections(&read_bytes(&file)), [(one, vec![1, 2, 3])]);
+}
+
+#[test]
+fn each_capture_point_is_apart() {
+    let one = ends(4_000, 80);
+    let file = capture(&[(0, 0, one, SYN, 1, 0, 0), (1, 5, one, SYN, 1, 0, 0)]);
+    let reading = read_bytes(&file);
+    assert_eq!(connections(&reading), [(one, vec![1]), (one, vec![2])]);
+    let points: Vec<_> = reading.streams.iter().map(|stream| stream.interface).collect();
+    assert_eq!(points, [0, 1]);
+    assert_eq!(reading.files[0].interfaces[1].name, "eth1");
+}
+
+#[test]
+fn what_is_not_tcp_is_counted() {
+    let udp = |port: u16| {
+        let mut packet = vec![0x45, 0, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
+        packet.extend([0, 9, (port >> 8) as u8, port as u8, 0, 8, 0, 0]);
+        packet
+    };
+    let mut gre = udp(0);
+    gre[9] = 47;
+    let mut fragment = udp(0);
+    fragment[6] = 0x20;
+    let mut cut = udp(0);
+    cut[9] = 6;
+    let mut writer = Writer::new(Vec::new(), &Section::default()).unwrap();
+    let tap = writer.add_tap(&Tap::default()).unwrap();
+    for packet in [&udp(443)[..], &udp(4_789), &gre, &fragment, &cut, &[0; 30]] {
+        writer.packet(Seen { tap, at: Instant::ZERO, way: Way::In }, packet).unwrap();
+    }
+    let reading = read_bytes(&writer.finish().unwrap());
+    let others = &reading.files[0].others;
+    assert_eq!((others.tunnelled, others.fragments, others.cut, others.not_ip), (2, 1, 1, 1));
+    assert_eq!(others.protocols.get(&17), Some(&1));
+    assert_eq!((others.total(), reading.files[0].frames, reading.files[0].tcp), (6, 6, 0));
+    assert!(reading.streams.is_empty());
+}
+
+#[test]
+fn packed_files_are_read_as_they_were() {
+    use std::io::Write;
+    let file = capture(&[(0, 0, ends(1, 2), SYN, 1, 0, 0)]);
+    let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    packer.write_all(&file).unwrap();
+    let packed = packer.finish().unwrap();
+    let reading = read_bytes(&packed);
+    assert_eq!((reading.files[0].packing, reading.streams.len()), (Some(Packing::Gzip), 1));
+    // Cut off: what can be unpacked counts, and the problem is told.
+    let reading = read_bytes(&packed[..packed.len() - 3]);
+    assert_eq!((reading.streams.len(), reading.files[0].problems.count), (1, 1));
+    let told = &reading.files[0].problems.first[0];
+    assert!(told.contains("the packed file is damaged"), "{told}");
+}
+
+#[test]
+fn files_without_use_are_refused_with_their_names() {
+    assert_eq!(refused(b""), "a: the file is empty");
+    let expected = "a: expected a capture or a log of TCP or QUIC, found a file that begins with ";
+    assert_eq!(refused(b"GIF89a"), format!("{expected}\"GIF89a\""));
+    assert_eq!(refused(&[1, 2, 3]), format!("{expected}01 02 03"));
+    let mut file = capture(&[]);
+    let expected = "a: no packet or record found, taken for a capture";
+    assert_eq!(refused(&file), expected);
+    file.pop();
+    let place = file.len() + 1 - 40;
+    let refused = refused(&file);
+    assert!(refused.starts_with(&format!("{expected}: byte {place}: ")), "{refused}");
+}
+
+/// The mail of the first seed.
+const MAIL: &str = include_str!("../../../trace/tests/data/slow-start-mail.txt");
+
+#[test]
+fn the_mail_of_2023_is_a_connection() {
+    let reading = read_bytes(MAIL.as_bytes());
+    let file = &reading.files[0];
+    assert_eq!(
+        (file.kind, file.frames, &file.problems),
+        (Kind::TcpdumpText, 11, &Problems::default())
+    );
+    let [stream] = &reading.streams[..] else { panic!("{:?}", reading.streams.len()) };
+    assert_eq!(stream.names, Some(["sender".to_owned(), "sink".to_owned()]));
+    let packets = &stream.analysis.packets;
+    // The ISN of the sender, 205083268, and of its peer.
+    let data: Vec<_> = packets
+        .iter()
+        .filter(|packet| packet.segment.payload > 0)
+        .map(|packet| (packet.segment.seq.0 - 205_083_268, packet.segment.payload))
+        .collect();
+    let expected =
+        [(1, 14_480), (14_481, 17_376), (31_857, 20_272), (52_129, 21_500), (73_629, 1_448)];
+    assert_eq!(data, expected);
+    let acks: Vec<_> = packets
+        .iter()
+        .filter(|packet| packet.segment.dir == Dir::Reverse)
+        .map(|packet| (packet.segment.ack.0 - 205_083_268, packet.segment.seq.0 - 708_257_395))
+        .collect();
+    assert_eq!(acks, [(1, 0), (14_481, 1), (31_857, 1), (52_129, 1)]);
+    assert_eq!(packets[10].at, Instant::from_nanos(402_000_000));
+    // Wireshark has no number for it; the line of the text is one.
+    assert!(MAIL.lines().nth(packets[3].frame as usize - 1).unwrap().contains("seq 1:14481"));
+}
+
+#[test]
+fn text_without_a_handshake_counts_from_its_first_packet() {
+    let text = "\
+12:00:00.000000 IP 10.0.0.1.4000 > 10.0.0.2.80: Flags [.], seq 5000:6000, ack 77, win 9, length 1000
+12:00:00.000100 IP 10.0.0.1.4000 > 10.0.0.2.80: Flags [.], seq 1000:2000, ack 1, win 9, length 1000
+12:00:00.020000 IP 10.0.0.2.80 > 10.0.0.1.4000: Flags [.], ack 1000, win 9, options [nop,nop,sack 1 {1500:2000}], length 0
+12:00:00.030000 IP 10.0.0.2.http > 10.0.0.1.4000: Flags [.], ack 2000, win 9, length 0
+";
+    let reading = read_bytes(text.as_bytes());
+    let [stream] = &reading.streams[..] else { panic!("{}", reading.streams.len()) };
+    assert_eq!((stream.analysis.ends, &stream.names), (ends(4_000, 80), &None));
+    let packets = &stream.analysis.packets;
+    assert_eq!((packets[1].segment.seq, packets[1].segment.ack), (SeqNum(6_000), SeqNum(77)));
+    assert_eq!((packets[2].segment.seq, packets[2].segment.ack), (SeqNum(76), SeqNum(6_000)));
+    let mut blocks = SackBlocks::EMPTY;
+    blocks.push(SackBlock { left: SeqNum(6_500), right: SeqNum(7_000) });
+    assert_eq!(packets[2].segment.options, blocks.into());
+    assert_eq!(packets[3].segment.ack, SeqNum(7_000));
+}
+
+#[test]
+fn a_broken_line_ends_a_text_with_its_place() {
+    let cut = MAIL.find("0.301 IP sender").unwrap() + 40;
+    let reading = read_bytes(&MAIL.as_bytes()[..cut]);
+    assert_eq!((reading.files[0].tcp, reading.files[0].problems.count), (7, 1));
+    assert!(reading.files[0].problems.first[0].starts_with("line "), "{:?}", reading.files[0]);
+}
+
+#[test]
+fn the_recorded_transfers_are_one_connection_each() {
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../golden/linux");
+    for (name, flows) in [("f1_single_loss_reno", 1), ("k1_two_flows", 2)] {
+        for end in ["sender", "receiver"] {
+            let file = std::fs::File::open(golden.join(name).join(format!("{end}.pcap.xz")));
+            let bytes = Box::new(file.unwrap());
+            let reading = read(vec![Source { name: end.into(), bytes }], KEEP).unwrap();
+            assert_eq!(reading.streams.len(), flows);
+            assert_eq!(reading.files[0].packing, Some(Packing::Xz));
+            for stream in &reading.streams {
+                assert_eq!(stream.analysis.ends.dst.port(), 47_101);
+                assert_eq!(stream.analysis.packets.len() as u64, stream.analysis.frames);
+                let bytes: u64 = stream
+                    .analysis
+                    .packets
+                    .iter()
+                    .filter(|packet| packet.segment.dir == Dir::Reverse)
+                    .map(|packet| u64::from(packet.segment.payload))
+                    .sum();
+                assert_eq!(Bytes(bytes), Bytes(0));
+            }
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! tcpdump's lines as packets: names become addresses, relative numbers become those of the header.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use diagnose::Packet;
+use packet::wire::Endpoints;
+use packet::{Flags, IpVersion, Options, SackBlock, SackBlocks, Segment, SynOptions};
+use trace::tcpdump::{Address, LineOptions, Lines, Numbers, TraceLine};
+use units::{Instant, SeqNum};
+
+use super::table::{Point, Table};
+use super::{File, Reason};
+
+/// Longest text taken, in bytes.
+const MOST_BYTES: u64 = 1 << 30;
+
+/// Ports that tcpdump names without `-n`, as far as transfers are usual there (/etc/services).
+const SERVICES: [(&str, u16); 12] = [
+    ("ftp-data", 20),
+    ("ftp", 21),
+    ("ssh", 22),
+    ("smtp", 25),
+    ("http", 80),
+    ("pop3", 110),
+    ("nfs", 2_049),
+    ("https", 443),
+    ("rsync", 873),
+    ("iscsi-target", 3_260),
+    ("postgresql", 5_432),
+    ("http-alt", 8_080),
+];
+/// Ports with other names get numbers from here on.
+const FIRST_NAMED_PORT: u16 = 60_000;
+
+pub(super) fn read(
+    input: impl Read,
+    number: usize,
+    file: &mut File,
+    table: &mut Table,
+) -> Result<(), Reason> {
+    let mut bytes = Vec::new();
+    input.take(MOST_BYTES).read_to_end(&mut bytes).map_err(Reason::Read)?;
+    if bytes.len() as u64 == MOST_BYTES {
+        file.problems.tell(&format!("byte {MOST_BYTES}: all behind it is left out"));
+    }
+    let text = String::from_utf8_lossy(&bytes);
+    let point = Point { file: number as u32, interface: 0 };
+    let mut hosts = Hosts::default();
+    let mut bases = BTreeMap::new();
+    for line in Lines::new(&text) {
+        let line = match line {
+            Ok(line) => line,
+            Err(error) => {
+                file.problems.tell(&error);
+                break;
+            }
+        };
+        file.frames += 1;
+        file.tcp += 1;
+        let begins = *file.begins.get_or_insert(line.at);
+        let between = hosts.ends(&line);
+        let segment = segment(&line, between, &mut bases);
+        let index = table.packet(
+            point,
+            between,
+            Packet {
+                at: Instant::from_nanos(line.at.saturating_sub(begins).as_nanos()),
+                frame: line.line as u64,
+                segment,
+                captured: segment.wire_len().get() as u32,
+            },
+        );
+        if hosts.named {
+            table.name(index, |end| hosts.name(end));
+        }
+    }
+    if file.frames == 0 {
+        let problem = file.problems.first.first().cloned();
+        return Err(Reason::Nothing { kind: file.kind, problem });
+    }
+    Ok(())
+}
+
+/// Addresses for names.
+#[derive(Debug, Default)]
+struct Hosts<'a> {
+    /// Names of hosts in the order in which they appear.
+    hosts: Vec<&'a str>,
+    ports: Vec<&'a str>,
+    /// How the ends stand in the text.
+    texts: BTreeMap<SocketAddr, Address<'a>>,
+    /// Has any host a name?
+    named: bool,
+}
+
+impl<'a> Hosts<'a> {
+    fn ends(&mut self, line: &TraceLine<'a>) -> Endpoints {
+        Endpoints { src: self.end(line.src, line.ip), dst: self.end(line.dst, line.ip) }
+    }
+
+    fn end(&mut self, address: Address<'a>, ip: IpVersion) -> SocketAddr {
+        let host = address.host.parse().unwrap_or_else(|_| {
+            self.named = true;
+            let number = place(&mut self.hosts, address.host) as u32 + 1;
+            // Addresses that are nobody's (RFC 5737, RFC 3849).
+            match ip {
+                IpVersion::V4 => IpAddr::V4(Ipv4Addr::from_bits(0xc000_0200 + number % 0x100)),
+                IpVersion::V6 => {
+                    IpAddr::V6(Ipv6Addr::from_bits(0x2001_0db8 << 96 | u128::from(number)))
+                }
+            }
+        });
+        let port = address.port.map_or(0, |port| {
+            let service = SERVICES.iter().find(|(name, _)| *name == port).map(|(_, port)| *port);
+            port.parse().ok().or(service).unwrap_or_else(|| {
+                FIRST_NAMED_PORT.saturating_add(place(&mut self.ports, port) as u16)
+            })
+        });
+        let end = SocketAddr::new(host, port);
+        self.texts.entry(end).or_insert(address);
+        end
+    }
+
+    fn name(&self, end: SocketAddr) -> Option<String> {
+        let Address { host, port } = self.texts.get(&end)?;
+        Some(port.map_or_else(|| (*host).to_owned(), |port| format!("{host}.{port}")))
+    }
+}
+
+/// Place of `name` in `names`, at the end if it is new.
+fn place<'a>(names: &mut Vec<&'a str>, name: &'a str) -> usize {
+    names.iter().position(|known| *known == name).unwrap_or_else(|| {
+        names.push(name);
+        names.len() - 1
+    })
+}
+
+/// What the numbers of a connection count from.
+#[derive(Debug, Clone, Copy)]
+struct Bases {
+    /// Initial sequence numbers, or what stands for them, of the lower and the higher end.
+    isn: [u32; 2],
+    /// Behind the highest number each has sent.
+    next: [u32; 2],
+}
+
+fn segment(
+    line: &TraceLine<'_>,
+    between: Endpoints,
+    all: &mut BTreeMap<(SocketAddr, SocketAddr), Bases>,
+) -> Segment {
+    let (own, peer) = if between.src <= between.dst { (0, 1) } else { (1, 0) };
+    let key = if own == 0 { (between.src, between.dst) } else { (between.dst, between.src) };
+    let seq = line.seq.map_or(0, |range| range.start);
+    let ack = line.ack.unwrap_or(0);
+    let syn = line.flags.has(Flags::SYN);
+    let base = all.entry(key).or_insert_with(|| {
+        // Without a handshake tcpdump prints the first packet as it is, and counts from it.
+        let mut isn = [0; 2];
+        (isn[own], isn[peer]) = (seq, line.ack.map_or(0, |ack| ack.wrapping_sub(1)));
+        Bases { isn, next: isn }
+    });
+    if syn {
+        base.isn[own] = seq;
+        base.next[own] = seq;
+        if line.ack.is_some() {
+            base.isn[peer] = ack.wrapping_sub(1);
+        }
+    }
+    let relative = match line.numbers {
+        Numbers::Absolute => false,
+        Numbers::Relative => true,
+        // Of the two ways to take the number, the true one lies near the beginning.
+        Numbers::Unknown => ack.wrapping_sub(base.isn[peer]) >= ack,
+    };
+    let isn = base.isn;
+    let place = |end: usize, number: u32| {
+        SeqNum(if relative { number.wrapping_add(isn[end]) } else { number })
+    };
+    // A bare ACK has no number in the text: it is the one that is due.
+    let seq = line.seq.map_or(SeqNum(base.next[own]), |range| place(own, range.start));
+    let marks = u32::from(syn) + u32::from(line.flags.has(Flags::FIN));
+    let end = seq.0.wrapping_add(line.length).wrapping_add(marks);
+    if end.wrapping_sub(base.next[own]) < 1 << 31 {
+        base.next[own] = end;
+    }
+    let options = line.options.unwrap_or_default();
+    Segment {
+        ip: line.ip,
+        flags: line.flags,
+        seq,
+        ack: line.ack.map_or(SeqNum(0), |ack| place(peer, ack)),
+        payload: line.length,
+        window: line.window,
+        timestamps: options.timestamps,
+        options: if syn { syn_options(&options) } else { sacks(&options, |n| place(peer, n)) },
+        ..Segment::default()
+    }
+}
+
+fn syn_options(options: &LineOptions) -> Options {
+    Options::Syn(SynOptions {
+        mss: options.mss.unwrap_or(0),
+        window_scale: options.window_scale,
+        sack_permitted: options.sack_permitted,
+        ..SynOptions::default()
+    })
+}
+
+fn sacks(options: &LineOptions, place: impl Fn(u32) -> SeqNum) -> Options {
+    let mut blocks = SackBlocks::EMPTY;
+    for block in options.sack.as_slice() {
+        blocks.push(SackBlock { left: place(block.left.0), right: place(block.right.0) });
+    }
+    blocks.into()
+}
