@@ -9,9 +9,17 @@ use crate::contract::{
 use crate::cubic::{FreeBsdCubic, LinuxCubic, RfcCubic};
 use crate::{LinuxReno, NewReno};
 
-/// Any controller. An enum, since a scenario chooses and a boxed one could not be cloned.
+/// Any controller, with what it grants: that is asked for several times between two changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum AnyController {
+pub struct AnyController {
+    which: Which,
+    control: Control,
+    in_recovery: bool,
+}
+
+/// An enum, since a scenario chooses and a boxed one could not be cloned.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Which {
     /// FreeBSD's NewReno.
     NewReno(NewReno),
     /// Linux's reno.
@@ -24,115 +32,143 @@ pub enum AnyController {
     RfcCubic(RfcCubic),
 }
 
-/// Hands a call to the controller inside.
-macro_rules! inner {
+/// Hands a question to the controller inside.
+macro_rules! ask {
     ($any:expr, $cc:ident => $call:expr) => {
-        match $any {
-            AnyController::NewReno($cc) => $call,
-            AnyController::LinuxReno($cc) => $call,
-            AnyController::FreeBsdCubic($cc) => $call,
-            AnyController::LinuxCubic($cc) => $call,
-            AnyController::RfcCubic($cc) => $call,
+        match &$any.which {
+            Which::NewReno($cc) => $call,
+            Which::LinuxReno($cc) => $call,
+            Which::FreeBsdCubic($cc) => $call,
+            Which::LinuxCubic($cc) => $call,
+            Which::RfcCubic($cc) => $call,
         }
     };
 }
 
+/// Tells the controller inside of an event, and notes what it grants since.
+macro_rules! tell {
+    ($any:expr, $cc:ident => $call:expr) => {{
+        let (answer, control, in_recovery) = match &mut $any.which {
+            Which::NewReno($cc) => ($call, $cc.control(), $cc.in_recovery()),
+            Which::LinuxReno($cc) => ($call, $cc.control(), $cc.in_recovery()),
+            Which::FreeBsdCubic($cc) => ($call, $cc.control(), $cc.in_recovery()),
+            Which::LinuxCubic($cc) => ($call, $cc.control(), $cc.in_recovery()),
+            Which::RfcCubic($cc) => ($call, $cc.control(), $cc.in_recovery()),
+        };
+        $any.control = control;
+        $any.in_recovery = in_recovery;
+        answer
+    }};
+}
+
+impl AnyController {
+    fn new(which: Which) -> Self {
+        let nothing = Control { window: Bytes::ZERO, ssthresh: None, pacing: None };
+        let mut any = Self { which, control: nothing, in_recovery: false };
+        any.control = ask!(any, cc => cc.control());
+        any.in_recovery = ask!(any, cc => cc.in_recovery());
+        any
+    }
+}
+
 impl Controller for AnyController {
     fn on_established(&mut self, event: &Established) -> Change {
-        inner!(self, cc => cc.on_established(event))
+        tell!(self, cc => cc.on_established(event))
     }
 
     fn on_acked(&mut self, event: &Acked) -> Change {
-        inner!(self, cc => cc.on_acked(event))
+        tell!(self, cc => cc.on_acked(event))
     }
 
     fn on_congested(&mut self, event: &Congested) -> Change {
-        inner!(self, cc => cc.on_congested(event))
+        tell!(self, cc => cc.on_congested(event))
     }
 
     fn on_recovered(&mut self, event: &Recovered) -> Change {
-        inner!(self, cc => cc.on_recovered(event))
+        tell!(self, cc => cc.on_recovered(event))
     }
 
     fn on_idle(&mut self, event: &Idle) -> Change {
-        inner!(self, cc => cc.on_idle(event))
+        tell!(self, cc => cc.on_idle(event))
     }
 
     fn on_mss(&mut self, mss: u32, maxseg: u32) {
-        inner!(self, cc => cc.on_mss(mss, maxseg));
+        tell!(self, cc => cc.on_mss(mss, maxseg));
     }
 
     fn on_round(&mut self, round: u32) -> Change {
-        inner!(self, cc => cc.on_round(round))
+        tell!(self, cc => cc.on_round(round))
     }
 
     fn on_rtt_sample(&mut self, sample: &RttSample) -> Change {
-        inner!(self, cc => cc.on_rtt_sample(sample))
+        tell!(self, cc => cc.on_rtt_sample(sample))
     }
 
     fn on_ack_sample(&mut self, sample: &AckSample) -> Change {
-        inner!(self, cc => cc.on_ack_sample(sample))
+        tell!(self, cc => cc.on_ack_sample(sample))
     }
 
     fn on_tx_start(&mut self, ticks: u64, last_sent: u64) {
-        inner!(self, cc => cc.on_tx_start(ticks, last_sent));
+        tell!(self, cc => cc.on_tx_start(ticks, last_sent));
     }
 
+    #[inline]
     fn control(&self) -> Control {
-        inner!(self, cc => cc.control())
+        self.control
     }
 
     fn set_window(&mut self, window: Bytes) {
-        inner!(self, cc => cc.set_window(window));
+        tell!(self, cc => cc.set_window(window));
     }
 
     fn leave_recovery(&mut self) {
-        inner!(self, cc => cc.leave_recovery());
+        tell!(self, cc => cc.leave_recovery());
     }
 
     fn set_threshold(&mut self, ssthresh: Option<Bytes>) {
-        inner!(self, cc => cc.set_threshold(ssthresh));
+        tell!(self, cc => cc.set_threshold(ssthresh));
     }
 
+    #[inline]
     fn in_recovery(&self) -> bool {
-        inner!(self, cc => cc.in_recovery())
+        self.in_recovery
     }
 
     fn in_slow_start(&self) -> bool {
-        inner!(self, cc => cc.in_slow_start())
+        ask!(self, cc => cc.in_slow_start())
     }
 
     fn recovery_point(&self) -> Offset {
-        inner!(self, cc => cc.recovery_point())
+        ask!(self, cc => cc.recovery_point())
     }
 }
 
 impl From<NewReno> for AnyController {
     fn from(cc: NewReno) -> Self {
-        Self::NewReno(cc)
+        Self::new(Which::NewReno(cc))
     }
 }
 
 impl From<LinuxReno> for AnyController {
     fn from(cc: LinuxReno) -> Self {
-        Self::LinuxReno(cc)
+        Self::new(Which::LinuxReno(cc))
     }
 }
 
 impl From<FreeBsdCubic> for AnyController {
     fn from(cc: FreeBsdCubic) -> Self {
-        Self::FreeBsdCubic(cc)
+        Self::new(Which::FreeBsdCubic(cc))
     }
 }
 
 impl From<LinuxCubic> for AnyController {
     fn from(cc: LinuxCubic) -> Self {
-        Self::LinuxCubic(cc)
+        Self::new(Which::LinuxCubic(cc))
     }
 }
 
 impl From<RfcCubic> for AnyController {
     fn from(cc: RfcCubic) -> Self {
-        Self::RfcCubic(cc)
+        Self::new(Which::RfcCubic(cc))
     }
 }

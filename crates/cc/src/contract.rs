@@ -163,7 +163,8 @@ pub struct AckSample {
     pub una: Offset,
     /// First byte not yet sent.
     pub snd_nxt: Offset,
-    /// What the stack would pace at, in bytes per second (`sk_pacing_rate`); 0 while unknown.
+    /// In slow start what the stack would pace at, in bytes per second (`sk_pacing_rate`); 0 while
+    /// unknown.
     pub pacing_rate: u64,
 }
 

@@ -96,7 +96,7 @@ impl<T: Copy> Calendar<T> {
     }
 
     /// Takes the earliest entry; among equals the one that came first.
-    #[inline]
+    #[inline(always)]
     pub fn pop(&mut self) -> Option<(Instant, T)> {
         if self.front.is_empty() {
             self.refill();

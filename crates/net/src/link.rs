@@ -1,9 +1,10 @@
 //! A drop-tail queue in front of a line.
 
+use core::num::NonZeroU64;
 use std::collections::VecDeque;
 
 use machine::{Element, PacketId, Verdict, View};
-use units::{Bytes, Instant, Rate};
+use units::{Bytes, Duration, Instant, Rate};
 
 /// Room of a queue, not counting the packet on the line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,6 +19,8 @@ pub enum Limit {
 #[derive(Debug, Clone)]
 pub struct Link {
     rate: Rate,
+    /// Nanoseconds a byte takes, where that is a whole number.
+    per_byte: Option<NonZeroU64>,
     limit: Limit,
     carry: u64,
     /// The packet on the line and when its last bit leaves.
@@ -29,7 +32,25 @@ pub struct Link {
 impl Link {
     /// An idle line.
     pub const fn new(rate: Rate, limit: Limit) -> Self {
-        Self { rate, limit, carry: 0, sending: None, queue: VecDeque::new(), queued: Bytes::ZERO }
+        Self {
+            rate,
+            per_byte: rate.nanos_per_byte(),
+            limit,
+            carry: 0,
+            sending: None,
+            queue: VecDeque::new(),
+            queued: Bytes::ZERO,
+        }
+    }
+
+    /// How long a packet is on the line.
+    #[inline]
+    fn time_to_send(&mut self, size: Bytes) -> Duration {
+        match self.per_byte {
+            // Then nothing is ever carried, and nothing has to be divided.
+            Some(nanos) => Duration::from_nanos(size.get() * nanos.get()),
+            None => self.rate.time_to_send(size, &mut self.carry),
+        }
     }
 
     #[inline]
@@ -46,7 +67,7 @@ impl Link {
         if self.sending.is_none() {
             // The line has been idle: what was left of the last nanosecond is gone.
             self.carry = 0;
-            self.sending = Some((packet, now + self.rate.time_to_send(size, &mut self.carry)));
+            self.sending = Some((packet, now + self.time_to_send(size)));
             return true;
         }
         if !self.has_room(size) {
@@ -74,7 +95,7 @@ impl Element for Link {
         let (packet, left_at) = self.sending.filter(|&(_, at)| at <= now)?;
         self.sending = self.queue.pop_front().map(|(next, size)| {
             self.queued -= size;
-            (next, left_at + self.rate.time_to_send(size, &mut self.carry))
+            (next, left_at + self.time_to_send(size))
         });
         Some(packet)
     }

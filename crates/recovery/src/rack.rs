@@ -88,6 +88,16 @@ impl Rack {
         }
     }
 
+    /// The same for a row of packets that were sent once and in this order: what lies between the
+    /// first and the last tells nothing more.
+    #[inline(always)]
+    pub fn on_row_delivered(&mut self, [first, last]: &[Piece; 2], now: Instant) {
+        self.reordering_seen |= first.end() < self.fack;
+        self.fack = self.fack.max(last.end());
+        self.rtt = now.since(last.sent_at());
+        self.newest = self.newest.max(Some((last.sent_at(), last.end())));
+    }
+
     /// Steps 1 to 3 for one packet that was delivered: the newest of them sets the clock, one below
     /// the highest, never sent again, shows reordering. Packets in the order they were sent, or any.
     pub fn on_delivered(&mut self, packet: &Delivered, now: Instant, min_rtt: Duration) {

@@ -96,6 +96,14 @@ impl SendMap {
         self.pieces.is_empty()
     }
 
+    /// Was each piece sent once, and is none of them reported or lost?
+    #[inline]
+    pub fn nothing_missing(&self) -> bool {
+        let sums = &self.sums;
+        let marked = sums.sacked.packets | sums.lost.packets | sums.resent.packets;
+        marked == 0 && sums.again_bytes == 0 && self.resends.is_empty() && self.relost.is_empty()
+    }
+
     /// The pieces, in the order of the stream.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Piece> {
         self.pieces.iter()
@@ -192,6 +200,31 @@ impl SendMap {
                 self.relost.pop_front();
             }
         }
+    }
+
+    /// The same where nothing is missing ([`SendMap::nothing_missing`]): counts the pieces wholly below,
+    /// and shows the first and the last of them.
+    #[inline]
+    pub fn acknowledge_plain(&mut self, una: Offset) -> (Count, Option<[Piece; 2]>) {
+        let mut count = Count::default();
+        let mut ends: Option<[Piece; 2]> = None;
+        while let Some(&piece) = self.pieces.front().filter(|piece| piece.end() <= una) {
+            count.add(piece.len());
+            ends = Some([ends.map_or(piece, |[first, _]| first), piece]);
+            self.pieces.pop_front();
+        }
+        self.base += count.packets;
+        self.sums.all.packets -= count.packets;
+        self.sums.all.bytes -= count.bytes;
+        if let Some(piece) = self.pieces.front_mut()
+            && piece.start < una
+        {
+            let cut = una - piece.start;
+            self.sums.all.bytes -= cut;
+            piece.len -= cut as u32;
+            piece.start = una;
+        }
+        (count, ends)
     }
 
     /// Blocks were reported: each piece that is newly covered is shown, as it stood, in the order of

@@ -54,6 +54,11 @@ impl Transport {
         either!(self, end => end.read_up_to(cx, most))
     }
 
+    #[inline]
+    pub(crate) fn wants_to_send(&self) -> bool {
+        either!(self, end => end.wants_to_send())
+    }
+
     pub(crate) fn close(&mut self) {
         either!(self, end => end.close());
     }

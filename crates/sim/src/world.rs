@@ -3,21 +3,21 @@
 mod packets;
 mod parcels;
 
-use machine::{Cx, Endpoint as _, PacketId, Signal};
-use net::calendar::Calendar;
-use record::Who;
+use machine::{Endpoint as _, PacketId, Signal};
+use packet::Dir;
+use record::Event;
 use tcp::profile::SharedProfile;
 use tcp::{Config, Endpoint, Keepalive, Side};
-use units::{Bytes, Duration, FlowId, HostId, Instant, SeqNum, Stream};
+use units::{Bytes, Duration, FlowId, Instant, SeqNum, Stream};
 
-use parcels::Parcels;
+use packets::{Network, cx};
 
 use crate::app::Application;
 use crate::card::Card;
-use crate::datagrams::{self, Datagrams};
+use crate::datagrams::number_of;
 use crate::observer::{Observer, PROGRESS_EVERY};
 use crate::outcome::{FlowOutcome, Outcome};
-use crate::road::{self, Roads, Station};
+use crate::road;
 use crate::scenario::{App, Burst, Close, Element, Flow, Host, Pause, Scenario, TapPlace};
 use crate::transport::Transport;
 
@@ -83,10 +83,11 @@ struct End {
     app: Application,
     /// Payload bytes that the application has read.
     read: u64,
+    flow: FlowId,
     host: u16,
     /// The host's delay.
     delay: Duration,
-    /// Where on [`World::roads`] its segments begin their way.
+    /// Where on the network's roads its segments begin their way.
     road: u32,
     /// Time of the entry in the calendar that stands for its timers.
     armed: Option<Instant>,
@@ -110,24 +111,7 @@ struct Connection {
 
 struct World<'a, O: Observer> {
     scenario: &'a Scenario,
-    observer: &'a mut O,
-    now: Instant,
-    calendar: Calendar<Wake>,
-    parcels: Parcels,
-    datagrams: Datagrams,
-    /// Packets that have left their hosts, and copies.
-    packets: u64,
-    /// Copies that have left the station where they were made, but gone no further yet.
-    copies: Vec<PacketId>,
-    /// A packet leaves its host just now; what comes of it at once must wait.
-    departing: bool,
-    stations: Vec<Station>,
-    roads: Roads,
-    cards: Vec<Card>,
-    /// For each host whether its card lets packets go up alone and at once.
-    plain_cards: Vec<bool>,
-    /// Packets that wait in cards.
-    in_cards: u32,
+    network: Network<'a, O>,
     /// Client and server of the first flow, then of the second, and so on.
     ends: Vec<End>,
     flows: Vec<Connection>,
@@ -145,13 +129,19 @@ pub fn run<O: Observer>(scenario: &Scenario, observer: &mut O) -> Result<Outcome
     let end = Instant::ZERO + scenario.duration;
     while world.open > 0 {
         // Without an entry nothing will ever happen: the rest of the time passes.
-        let Some((at, wake)) = world.calendar.pop().filter(|&(at, _)| at <= end) else {
-            world.now = end;
+        let Some((at, wake)) = world.network.calendar.pop().filter(|&(at, _)| at <= end) else {
+            world.network.now = end;
             break;
         };
-        world.now = at;
+        world.network.now = at;
         world.count_turn();
-        world.happen(wake);
+        match wake {
+            Wake::Start(flow) => world.open(flow),
+            Wake::Station(station) => world.run_station(station),
+            Wake::Card(card) => world.run_card(card),
+            Wake::Timer(index) => world.run_timer(index as usize),
+            Wake::App(index) => world.run_app(index as usize),
+        }
     }
     Ok(world.outcome())
 }
@@ -159,7 +149,7 @@ pub fn run<O: Observer>(scenario: &Scenario, observer: &mut O) -> Result<Outcome
 impl<'a, O: Observer> World<'a, O> {
     fn new(scenario: &'a Scenario, observer: &'a mut O) -> Result<Self, SetupError> {
         let hosts = scenario.hosts.len();
-        let (stations, roads) = road::build(scenario)?;
+        let stations_and_roads = road::build(scenario)?;
         if let Some(tap) = scenario.taps.iter().position(|tap| tap.host >= hosts) {
             return Err(SetupError::Tap { tap });
         }
@@ -167,31 +157,19 @@ impl<'a, O: Observer> World<'a, O> {
             let luck = Stream::named(scenario.seed, &format!("host {}", host.name), "rss hash");
             Card::new(&host.offload, host.delay, luck)
         });
+        let cards = cards.collect();
         let mut world = Self {
             scenario,
-            observer,
-            now: Instant::ZERO,
-            calendar: Calendar::new(),
-            parcels: Parcels::default(),
-            datagrams: Datagrams::default(),
-            packets: 0,
-            copies: Vec::new(),
-            departing: false,
-            stations,
-            roads,
-            plain_cards: Vec::with_capacity(hosts),
-            cards: cards.collect(),
-            in_cards: 0,
+            network: Network::new(observer, &scenario.taps, stations_and_roads, cards),
             ends: Vec::with_capacity(2 * scenario.flows.len()),
             flows: Vec::with_capacity(scenario.flows.len()),
             open: scenario.flows.len(),
             turns: 0,
         };
-        world.plain_cards.extend(world.cards.iter().map(Card::is_plain));
         let profiles = profiles(scenario);
         for (index, flow) in scenario.flows.iter().enumerate() {
             let ends = (flow.from, flow.to);
-            let [forward, reverse] = world.roads.of_path(flow.path).unwrap_or_default();
+            let [forward, reverse] = world.network.roads.of_path(flow.path).unwrap_or_default();
             let (out, back) = match scenario.paths.get(flow.path) {
                 Some(path) if (path.from, path.to) == ends => (forward, reverse),
                 Some(path) if (path.to, path.from) == ends => (reverse, forward),
@@ -221,6 +199,7 @@ impl<'a, O: Observer> World<'a, O> {
             stack: transport(self.scenario, index, flow, side, (host, &profiles[host])),
             app,
             read: 0,
+            flow: FlowId(index as u32),
             host: host as u16,
             delay: self.scenario.hosts[host].delay,
             road,
@@ -240,33 +219,119 @@ impl<'a, O: Observer> World<'a, O> {
             started,
             read_all_at: None,
         });
-        self.calendar.push(started, Wake::Start(index as u32));
+        self.network.calendar.push(started, Wake::Start(index as u32));
     }
 
     #[inline]
     fn count_turn(&mut self) {
         self.turns += 1;
         if self.turns.is_multiple_of(PROGRESS_EVERY) {
-            self.observer.progress(self.now);
+            self.network.observer.progress(self.network.now);
         }
     }
 
-    fn happen(&mut self, wake: Wake) {
-        match wake {
-            Wake::Start(flow) => {
-                let index = end_of(flow as usize, CLIENT);
-                let end = &mut self.ends[index];
-                let who = Who { host: HostId(end.host), flow: FlowId(flow) };
-                let mut cx = Cx { now: self.now, who, rec: &mut *self.observer };
-                end.stack.open(&mut cx);
-                self.serve(index);
+    // What the calendar asks for.
+
+    fn open(&mut self, flow: u32) {
+        let index = end_of(flow as usize, CLIENT);
+        let end = &mut self.ends[index];
+        end.stack.open(&mut self.network.cx(end.host, end.flow));
+        self.serve(index);
+    }
+
+    fn run_station(&mut self, station: u32) {
+        if !self.network.wakes(station) {
+            return;
+        }
+        while let Some(id) = self.network.leaving(station) {
+            let mut next = Some(id);
+            while let Some(id) = next {
+                if let Some(host) = self.network.carry(id) {
+                    self.arrive(host, id);
+                }
+                next = self.network.next_copy();
             }
-            Wake::Station(station) => self.run_station(station as usize),
-            Wake::Card(card) => self.run_card(card as usize),
-            Wake::Timer(index) => self.run_timer(index as usize),
-            Wake::App(index) => self.run_app(index as usize),
+            if !self.network.more_leave(station) {
+                return;
+            }
+        }
+        self.network.arm_station(station);
+    }
+
+    fn run_card(&mut self, host: u16) {
+        let up = self.network.interrupt(host);
+        for &segment in &up {
+            let id = self.network.parcels.put(segment);
+            self.deliver(host, id);
+        }
+        self.network.cards[usize::from(host)].give_back(up);
+    }
+
+    fn run_timer(&mut self, index: usize) {
+        let end = &mut self.ends[index];
+        end.armed = end.armed.filter(|&at| at > self.network.now);
+        // The entry may be an old one: the deadline has moved on since.
+        end.stack.handle_timeout(&mut self.network.cx(end.host, end.flow));
+        self.serve(index);
+    }
+
+    fn run_app(&mut self, index: usize) {
+        let end = &mut self.ends[index];
+        end.app_at = end.app_at.filter(|&at| at > self.network.now);
+        self.act(index);
+        self.serve(index);
+    }
+
+    // What packets do to an end.
+
+    /// A packet has come to a host.
+    #[inline]
+    fn arrive(&mut self, host: u16, id: PacketId) {
+        if self.network.goes_up_at_once(host) {
+            self.deliver(host, id);
+        } else {
+            self.network.wait_in_card(host, id);
         }
     }
+
+    /// A segment, perhaps merged, reaches the stack.
+    #[inline(always)]
+    fn deliver(&mut self, host: u16, id: PacketId) {
+        self.network.look(host, TapPlace::Stack, false, id);
+        let segment = self.network.parcels.segment(id);
+        let side = if segment.dir == Dir::Forward { SERVER } else { CLIENT };
+        let index = end_of(segment.flow.0 as usize, side);
+        let number = number_of(segment);
+        match (&mut self.ends[index].stack, number) {
+            (Transport::Tcp(tcp), None) => {
+                let Network { parcels, observer, now, .. } = &mut self.network;
+                let segment = parcels.segment(id);
+                let mut cx = cx(&mut **observer, *now, host, segment.flow);
+                if segment.merged() {
+                    let packets = segment.packets().max(u32::from(segment.nsegs)) as u16;
+                    cx.emit(|| Event::Merged { packets, bytes: segment.payload });
+                }
+                tcp.handle_segment(&mut cx, segment);
+                parcels.release(id);
+            }
+            // A flow that joins TCP and QUIC is refused.
+            (_, number) => self.deliver_quic(index, id, number),
+        }
+        self.serve(index);
+    }
+
+    #[inline(never)]
+    fn deliver_quic(&mut self, index: usize, id: PacketId, number: Option<u32>) {
+        let end = &mut self.ends[index];
+        if let (Transport::Quic(quic), Some(number)) = (&mut end.stack, number) {
+            let Network { datagrams, observer, now, .. } = &mut self.network;
+            let mut cx = cx(&mut **observer, *now, end.host, end.flow);
+            quic.handle_segment(&mut cx, datagrams.get(number));
+        }
+        self.network.forget(id);
+    }
+
+    // The service of an end.
 
     /// After anything was said to an endpoint: sends what it wants to send, lets the application
     /// act or calls it for later, sets its alarm.
@@ -287,28 +352,56 @@ impl<'a, O: Observer> World<'a, O> {
         let at = end.stack.next_deadline();
         if at < end.armed.unwrap_or(Instant::MAX) {
             end.armed = Some(at);
-            self.calendar.push(at, Wake::Timer(index as u32));
+            self.network.calendar.push(at, Wake::Timer(index as u32));
         }
     }
 
+    /// Sends all that an endpoint wants to send.
+    #[inline(always)]
     fn drain(&mut self, index: usize) {
-        loop {
-            let end = &mut self.ends[index];
-            let (host, road) = (end.host, end.road);
-            let tcp = match &mut end.stack {
-                Transport::Tcp(tcp) if tcp.wants_to_send() => tcp,
-                Transport::Tcp(_) => return,
-                Transport::Quic(_) => return self.drain_quic(index),
-            };
-            let who = Who { host: HostId(host), flow: FlowId((index / 2) as u32) };
-            let mut cx = Cx { now: self.now, who, rec: &mut *self.observer };
-            // The endpoint writes its segment where it will lie on its way.
-            let id = self.parcels.reserve();
-            if tcp.poll_transmit(&mut cx, self.parcels.segment_mut(id)).is_err() {
-                self.parcels.release(id);
+        if self.ends[index].stack.wants_to_send() {
+            self.send(index);
+        }
+    }
+
+    #[inline(always)]
+    fn send(&mut self, index: usize) {
+        let network = &mut self.network;
+        let end = &mut self.ends[index];
+        match &mut end.stack {
+            Transport::Tcp(tcp) => {
+                while tcp.wants_to_send() {
+                    // The endpoint writes its segment where it will lie on its way.
+                    let id = network.parcels.reserve();
+                    let Network { parcels, observer, now, .. } = &mut *network;
+                    let mut cx = cx(&mut **observer, *now, end.host, end.flow);
+                    if tcp.poll_transmit(&mut cx, parcels.segment_mut(id)).is_err() {
+                        parcels.release(id);
+                        return;
+                    }
+                    network.depart(end.host, end.road, id);
+                }
+            }
+            Transport::Quic(_) => self.send_quic(index),
+        }
+    }
+
+    #[inline(never)]
+    fn send_quic(&mut self, index: usize) {
+        let network = &mut self.network;
+        let end = &mut self.ends[index];
+        let Transport::Quic(quic) = &mut end.stack else { return };
+        while quic.wants_to_send() {
+            let number = network.datagrams.reserve();
+            let Network { datagrams, observer, now, .. } = &mut *network;
+            let mut cx = cx(&mut **observer, *now, end.host, end.flow);
+            if quic.poll_transmit(&mut cx, datagrams.get_mut(number)).is_err() {
+                datagrams.release(number);
                 return;
             }
-            self.depart(host, road, id);
+            let size = datagrams.get(number).wire_len();
+            let id = network.parcels.put(network.datagrams.stand_in(number));
+            network.depart_one(end.host, end.road, id, size);
         }
     }
 
@@ -320,11 +413,11 @@ impl<'a, O: Observer> World<'a, O> {
                 self.on_closed(index, signal == Signal::Aborted);
                 return false;
             }
-            Signal::Connected => self.ends[index].app.begin(self.now + delay),
+            Signal::Connected => self.ends[index].app.begin(self.network.now + delay),
             Signal::Writable | Signal::Readable => {}
         }
         if !delay.is_zero() {
-            self.call_app(index, self.now + delay);
+            self.call_app(index, self.network.now + delay);
         }
         delay.is_zero()
     }
@@ -346,89 +439,74 @@ impl<'a, O: Observer> World<'a, O> {
         let end = &mut self.ends[index];
         if end.app_at.is_none_or(|set| at < set) {
             end.app_at = Some(at);
-            self.calendar.push(at, Wake::App(index as u32));
+            self.network.calendar.push(at, Wake::App(index as u32));
         }
     }
 
-    fn run_app(&mut self, index: usize) {
-        let end = &mut self.ends[index];
-        end.app_at = end.app_at.filter(|&at| at > self.now);
-        self.act(index);
-        self.serve(index);
-    }
-
     /// The application reads, writes and closes as it wants; the endpoint is served afterwards.
+    #[inline(always)]
     fn act(&mut self, index: usize) {
+        let end = &mut self.ends[index];
+        if matches!(end.app, Application::Sink) {
+            end.read += end.stack.read_up_to(&mut self.network.cx(end.host, end.flow), u64::MAX);
+            if end.stack.at_end() {
+                self.finish(index);
+            }
+            return;
+        }
+        let now = self.network.now;
         loop {
             let end = &mut self.ends[index];
-            let who = Who { host: HostId(end.host), flow: FlowId((index / 2) as u32) };
-            let mut cx = Cx { now: self.now, who, rec: &mut *self.observer };
-            let read = end.stack.read_up_to(&mut cx, end.app.most(self.now));
+            let mut cx = self.network.cx(end.host, end.flow);
+            let read = end.stack.read_up_to(&mut cx, end.app.most(now));
             end.read += read;
-            end.app.read(self.now, read);
-            let offered = end.app.offer(self.now);
+            end.app.read(now, read);
+            let offered = end.app.offer(now);
             let taken = if offered == 0 { 0 } else { end.stack.write(&mut cx, offered) };
             if taken == 0 {
                 break;
             }
-            end.app.taken(self.now, taken);
+            end.app.taken(now, taken);
             // Every write calls the stack's output routine, which may make more room.
             self.drain(index);
         }
         let end = &mut self.ends[index];
-        let at_end = end.stack.at_end();
-        if end.app.done(at_end) {
-            if index % 2 == CLIENT && self.scenario.flows[index / 2].close == Close::Reset {
-                let who = Who { host: HostId(end.host), flow: FlowId((index / 2) as u32) };
-                let mut cx = Cx { now: self.now, who, rec: &mut *self.observer };
-                if !core::mem::replace(&mut end.gave_up, true) {
-                    end.stack.reset(&mut cx);
-                }
-            } else {
-                end.stack.close();
-            }
-            // Bytes that count have come to their end where their reader has.
-            let connection = &mut self.flows[index / 2];
-            if index % 2 != connection.sender {
-                connection.read_all_at.get_or_insert(self.now);
-            }
+        if end.app.done(end.stack.at_end()) {
+            self.finish(index);
         }
-        let writes_in_vain = end.gone && index % 2 == CLIENT;
-        let next = end.app.next_act(self.now).filter(|&at| at > self.now && !writes_in_vain);
-        if let Some(at) = next {
-            self.call_app(index, at);
+        let end = &self.ends[index];
+        if let Some(at) = end.app.next_act(now).filter(|&at| at > now) {
+            let writes_in_vain = end.gone && index % 2 == CLIENT;
+            if !writes_in_vain {
+                self.call_app(index, at);
+            }
         }
     }
 
-    fn run_timer(&mut self, index: usize) {
+    /// The application has written and read all it wants to.
+    #[cold]
+    fn finish(&mut self, index: usize) {
         let end = &mut self.ends[index];
-        end.armed = end.armed.filter(|&at| at > self.now);
-        let who = Who { host: HostId(end.host), flow: FlowId((index / 2) as u32) };
-        let mut cx = Cx { now: self.now, who, rec: &mut *self.observer };
-        // The entry may be an old one: the deadline has moved on since.
-        end.stack.handle_timeout(&mut cx);
-        self.serve(index);
-    }
-
-    // Watching and counting.
-
-    /// Shows a packet to the taps at this place.
-    #[inline]
-    fn look(&mut self, host: u16, place: TapPlace, outbound: bool, id: PacketId) {
-        for (number, tap) in self.scenario.taps.iter().enumerate() {
-            if tap.host == usize::from(host) && tap.place == place {
-                let segment = self.parcels.segment(id);
-                if datagrams::number_of(segment).is_none() {
-                    self.observer.tap(self.now, number, outbound, segment);
-                }
+        if index % 2 == CLIENT && self.scenario.flows[index / 2].close == Close::Reset {
+            if !core::mem::replace(&mut end.gave_up, true) {
+                end.stack.reset(&mut self.network.cx(end.host, end.flow));
             }
+        } else {
+            end.stack.close();
+        }
+        // Bytes that count have come to their end where their reader has.
+        let connection = &mut self.flows[index / 2];
+        if index % 2 != connection.sender {
+            connection.read_all_at.get_or_insert(self.network.now);
         }
     }
+
+    // Counting.
 
     fn outcome(&self) -> Outcome {
         let flows = (0..self.flows.len()).map(|flow| self.flow_outcome(flow)).collect();
         let segments = self.ends.iter().map(|end| end.stack.counted().data_packets).sum();
-        Outcome { segments, flows, ended: self.now }
+        Outcome { segments, flows, ended: self.network.now }
     }
 
     fn flow_outcome(&self, flow: usize) -> FlowOutcome {
@@ -444,7 +522,7 @@ impl<'a, O: Observer> World<'a, O> {
             cc: host.cc.name(),
             bytes: Bytes(reading.read),
             finished: connection.read_all_at.is_some(),
-            duration: connection.read_all_at.unwrap_or(self.now).since(connection.started),
+            duration: connection.read_all_at.unwrap_or(self.network.now).since(connection.started),
             retransmitted_segments: totals.retransmitted_packets,
             fast_recoveries: totals.recoveries,
             rtos: totals.timeouts,

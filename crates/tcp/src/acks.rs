@@ -3,7 +3,7 @@
 
 use cc::{AckSample, Acked, Change, Congested, Controller, Recovered, Signal as Sign, Smoothed};
 use machine::{Cx, Signal};
-use packet::Segment;
+use packet::{Options, Segment};
 use record::{Cause, Event, Purpose, Recorder};
 use recovery::holes::Update;
 use recovery::{RttEstimator, Sample, Sampled};
@@ -25,6 +25,30 @@ impl Endpoint {
         ack: Offset,
     ) {
         let wnd = self.scaled_window(segment);
+        let bare = matches!(segment.options, Options::None) && !self.ecn.agreed();
+        if !(bare && self.calm_ack(cx, segment, ack, wnd)) {
+            self.judge_ack(cx, segment, ack, wnd);
+        }
+        self.update_window(seq, ack, wnd);
+        self.update_pacing_rate();
+        if self.cfg.profile.family == Family::Linux {
+            // tcp_data_snd_check pushes first and looks for room (tcp_check_space) behind it.
+            self.snd.check_space = true;
+            self.call_output();
+        } else {
+            self.wake_writer(cx);
+        }
+    }
+
+    /// What it says of what is missing, and of congestion.
+    #[inline(never)]
+    fn judge_ack<R: Recorder>(
+        &mut self,
+        cx: &mut Cx<'_, R>,
+        segment: &Segment,
+        ack: Offset,
+        wnd: u64,
+    ) {
         if ack >= self.snd.una {
             let heard = self.hear(segment, ack, wnd);
             match self.snd.repair {
@@ -39,15 +63,6 @@ impl Endpoint {
         }
         if self.ecn.echoed(segment.flags) {
             self.on_ecn_echo(cx, ack);
-        }
-        self.update_window(seq, ack, wnd);
-        self.update_pacing_rate();
-        if self.cfg.profile.family == Family::Linux {
-            // tcp_data_snd_check pushes first and looks for room (tcp_check_space) behind it.
-            self.snd.check_space = true;
-            self.call_output();
-        } else {
-            self.wake_writer(cx);
         }
     }
 
@@ -102,7 +117,7 @@ impl Endpoint {
             window_limited: self.snd.window_limited,
             max_packets_out: self.snd.max_packets_out as u32,
         });
-        self.advance(cx, heard, change);
+        self.advance(cx, ack, heard.wnd, nsegs, change);
         self.call_output();
     }
 
@@ -110,20 +125,21 @@ impl Endpoint {
     pub(crate) fn advance<R: Recorder>(
         &mut self,
         cx: &mut Cx<'_, R>,
-        heard: &Heard,
+        ack: Offset,
+        wnd: u64,
+        nsegs: u32,
         change: Change,
     ) {
-        let ack = heard.th_ack;
         let data_end = self.data_end();
         let old_una = self.snd.una;
         let bytes = ack - old_una;
         self.snd.una = ack;
         self.snd.buffer.acknowledge(ack.min(data_end) - old_una.min(data_end));
         self.snd.nxt = self.snd.nxt.max(ack);
-        self.snd.wnd = heard.wnd;
+        self.snd.wnd = wnd;
         cx.emit_with(|| {
             let una = self.payload_offset(ack);
-            let event = Event::Acked { una, bytes: bytes as u32, nsegs: heard.nsegs as u16 };
+            let event = Event::Acked { una, bytes: bytes as u32, nsegs: nsegs as u16 };
             (event, self.sender_state())
         });
         self.note(cx, change, Cause::SlowStart);
@@ -214,6 +230,7 @@ impl Endpoint {
     /// RFC 9293 3.10.7.4: a window counts if its segment is not older than the last that did. Of
     /// equally old ones FreeBSD takes the larger (tcp_do_segment), Linux also one that is shut
     /// (tcp_may_update_window).
+    #[inline(always)]
     pub(crate) fn update_window(&mut self, seq: Offset, ack: Offset, wnd: u64) {
         let as_old = match self.cfg.profile.family {
             Family::FreeBsd => wnd > self.snd.wnd,
@@ -241,6 +258,7 @@ impl Endpoint {
     }
 
     /// A writer that sleeps is woken once there is room.
+    #[inline(always)]
     pub(crate) fn wake_writer<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
         if self.snd.buffer.starved() {
             let packets = self.cwnd() / self.mss();
@@ -269,23 +287,19 @@ impl Endpoint {
         if timed.is_some() {
             self.snd.timed = None;
         }
-        let by_echo = echo.map(|stamps| {
+        let by_echo = || {
+            let stamps = echo?;
             let ms = self.clock.timestamp(cx.now).wrapping_sub(stamps.ecr);
-            Sample::Echo { ms }
-        });
+            Some(Sample::Echo { ms })
+        };
         // The kernel counts its ticks from its own phase.
         let phase = self.cfg.clock_phase;
         let since = |sent: Instant| Sample::Timed { sent: sent + phase, acked: cx.now + phase };
+        let timed = timed.map(|(_, sent)| sent);
         let sample = match self.rtt {
-            RttEstimator::FreeBsd(_) | RttEstimator::Rfc(_) => {
-                by_echo.or(timed.map(|(_, sent)| since(sent)))
-            }
-            RttEstimator::Rack(_) => {
-                delivered.newest_sent().or(timed.map(|(_, sent)| sent)).map(since)
-            }
-            RttEstimator::Linux(_) => {
-                delivered.oldest_sent().or(timed.map(|(_, sent)| sent)).map(since).or(by_echo)
-            }
+            RttEstimator::FreeBsd(_) | RttEstimator::Rfc(_) => by_echo().or(timed.map(since)),
+            RttEstimator::Rack(_) => delivered.newest_sent().or(timed).map(since),
+            RttEstimator::Linux(_) => delivered.oldest_sent().or(timed).map(since).or_else(by_echo),
         };
         let Some(sample) = sample else { return };
         let rtt = self.rtt.on_sample(&Sampled {
@@ -306,13 +320,14 @@ impl Endpoint {
         self.totals.min_rtt = Some(least);
         cx.emit(|| Event::RttSample { rtt });
         if matches!(self.rtt, RttEstimator::Linux(_)) {
+            let pacing_rate = if self.cc.in_slow_start() { self.snd.pacing.rate() } else { 0 };
             let change = self.cc.on_ack_sample(&AckSample {
                 now: cx.now,
                 ticks: self.clock.tick(cx.now),
                 rtt: newest,
                 una: ack,
                 snd_nxt: self.snd.nxt,
-                pacing_rate: self.snd.pacing_rate,
+                pacing_rate,
             });
             self.note(cx, change, Cause::SlowStartExit);
         }
@@ -321,6 +336,7 @@ impl Endpoint {
     /// A timer fired.
     pub(crate) fn on_timer<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, purpose: Purpose) {
         cx.emit(|| Event::Timer(purpose));
+        self.snd.train = 0;
         match purpose {
             Purpose::DelayedAck => {
                 self.rcv.policy.on_timer();

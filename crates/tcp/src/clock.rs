@@ -43,9 +43,13 @@ impl KernelClock {
 
     /// Ticks counted at `now`.
     pub(crate) fn tick(&self, now: Instant) -> u64 {
-        match self.tick_nanos {
-            Some(nanos) => self.nanos(now) / nanos,
-            None => scaled(self.nanos(now), u64::from(self.hz), NANOS_PER_SECOND),
+        let nanos = self.nanos(now);
+        match self.hz {
+            // The usual ones without a division: this runs for every acknowledgment.
+            100 => nanos / 10_000_000,
+            250 => nanos / 4_000_000,
+            1_000 => nanos / 1_000_000,
+            hz => scaled(nanos, u64::from(hz), NANOS_PER_SECOND),
         }
     }
 
@@ -56,7 +60,7 @@ impl KernelClock {
     }
 
     /// The same, without a division as long as tick and rounded span are those of the `last` time.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn deadline_like(
         &self,
         now: Instant,

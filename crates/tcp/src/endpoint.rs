@@ -259,6 +259,7 @@ impl Endpoint {
             State::Closing | State::LastAck => self.cfg.profile.family == Family::FreeBsd,
             State::Closed | State::Listen | State::SynSent | State::TimeWait => false,
         };
+        self.snd.train = 0;
         if tells {
             self.reset = Some((self.snd.nxt.to_seq(self.cfg.isn), Some(self.rcv_nxt_seq())));
         }
@@ -346,6 +347,7 @@ impl Endpoint {
     pub(crate) fn call_output(&mut self) {
         self.snd.due = true;
         self.snd.fresh = true;
+        self.snd.train = 0;
     }
 
     /// Is a FIN to follow the last byte (`tcp_outflags`)?
@@ -403,6 +405,7 @@ impl Endpoint {
     }
 
     /// Sets the retransmission timer anew.
+    #[inline(always)]
     pub(crate) fn arm_retransmit(&mut self, now: Instant) {
         self.timers.set_ticks(Purpose::Retransmit, &self.clock, now, self.rtt.rto());
     }

@@ -24,7 +24,18 @@ struct Payload {
 }
 
 impl Endpoint {
+    #[inline]
     pub(crate) fn input<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, segment: &Segment) {
+        self.snd.train = 0;
+        if self.is_ordinary(segment) {
+            self.input_ordinary(cx, segment);
+        } else {
+            self.input_other(cx, segment);
+        }
+    }
+
+    #[inline(never)]
+    fn input_other<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, segment: &Segment) {
         match self.state {
             State::Closed => self.answer_with_reset(segment),
             State::Listen => self.input_listen(cx, segment),
@@ -74,10 +85,6 @@ impl Endpoint {
 
     /// RFC 9293 section 3.10.7.4, with RFC 5961 and RFC 7323.
     fn input_synchronised<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, segment: &Segment) {
-        if self.is_ordinary(segment) {
-            self.input_ordinary(cx, segment);
-            return;
-        }
         let flags = segment.flags;
         // The door: numbers become offsets. What lies before the stream is not ours.
         let seq = segment.seq.near(self.rcv.irs, self.rcv.nxt);
@@ -163,6 +170,7 @@ impl Endpoint {
     }
 
     /// The same as [`Endpoint::input_synchronised`], less what cannot be.
+    #[inline]
     fn input_ordinary<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, segment: &Segment) {
         let seq = self.rcv.nxt;
         let ahead = segment.ack.0.wrapping_sub(self.snd.una.to_seq(self.cfg.isn).0);
@@ -181,7 +189,7 @@ impl Endpoint {
             self.on_ack(cx, segment, seq, ack);
         }
         if segment.payload > 0 {
-            self.on_payload(
+            self.on_next_payload(
                 cx,
                 Payload {
                     left: seq,
@@ -319,14 +327,25 @@ impl Endpoint {
             return;
         }
         if payload.left > self.rcv.nxt {
-            let most = self.cfg.profile.reassembly.map_or(usize::MAX, |most| {
-                let by_size = self.rcv.window.size() / self.maxseg() + 1;
-                by_size.min(u64::from(most)) as usize
-            });
-            self.rcv.reassembly.insert(payload.left, payload.right, most);
-            self.ack_at_once();
-            return;
+            self.keep_behind_gap(payload);
+        } else {
+            self.on_next_payload(cx, payload);
         }
+    }
+
+    /// It lies behind a gap.
+    fn keep_behind_gap(&mut self, payload: Payload) {
+        let most = self.cfg.profile.reassembly.map_or(usize::MAX, |most| {
+            let by_size = self.rcv.window.size() / self.maxseg() + 1;
+            by_size.min(u64::from(most)) as usize
+        });
+        self.rcv.reassembly.insert(payload.left, payload.right, most);
+        self.ack_at_once();
+    }
+
+    /// The next bytes of the stream have come.
+    #[inline]
+    fn on_next_payload<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, payload: Payload) {
         let filled_a_gap = !self.rcv.reassembly.is_empty();
         let before = self.rcv.nxt;
         self.rcv.nxt = self.rcv.reassembly.advance(payload.right);

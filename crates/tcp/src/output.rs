@@ -5,7 +5,7 @@
 //! textbook, whose windows count bytes), `packets` (Linux).
 
 mod bytes;
-mod packets;
+pub(crate) mod packets;
 mod push;
 
 use cc::{Controller, Idle};
@@ -38,11 +38,22 @@ struct Plan {
 
 impl Endpoint {
     /// One pass, asked for by [`Endpoint::call_output`] or by the pass before.
+    #[inline]
     pub(crate) fn output<R: Recorder>(
         &mut self,
         cx: &mut Cx<'_, R>,
         slot: &mut Segment,
     ) -> Result<(), Waiting> {
+        if self.snd.train == 0 {
+            return self.pass(cx, slot);
+        }
+        self.snd.train -= 1;
+        self.build_new(cx, slot);
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn pass<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, slot: &mut Segment) -> Result<(), Waiting> {
         if let Some((seq, ack)) = self.reset.take() {
             *slot = self.reset_segment(seq, ack);
             let at = self.payload_offset(self.snd.nxt);
@@ -85,6 +96,10 @@ impl Endpoint {
         match planned {
             Ok(plan) => {
                 self.snd.due = plan.more;
+                if plan.kind == SentKind::New && plan.len == self.mss() && plan.more && !plan.push {
+                    self.build_new(cx, slot);
+                    return Ok(());
+                }
                 self.build(cx, &plan, slot);
                 if !plan.more {
                     self.validate_bytes(None);
@@ -236,49 +251,38 @@ impl Endpoint {
         }
     }
 
-    /// Makes the segment and notes that it left.
-    fn build<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, plan: &Plan, slot: &mut Segment) {
+    /// Writes what every segment has, and notes what it tells the peer.
+    #[inline(always)]
+    fn write_header(
+        &mut self,
+        now: Instant,
+        at: Offset,
+        len: u64,
+        flags: Flags,
+        slot: &mut Segment,
+    ) {
         let promised = self.rcv.adv.since(self.rcv.nxt).get();
         let window = self.rcv.window.window(promised, self.rcv.reassembly.bytes());
         let field = self.rcv.window.field(window);
-        let mut flags = Flags::ACK;
-        if plan.push {
-            flags |= Flags::PSH;
-        }
-        if plan.fin {
-            flags |= Flags::FIN;
-        }
-        let new_data = plan.len > 0 && plan.at >= self.snd.max;
-        let (marks, ecn) = self.ecn.mark(new_data);
-        let most_blocks = if self.link.timestamps { 3 } else { 4 };
-        // Data leaves no room for blocks, unless it is little.
-        let blocks_fit = plan.len == 0 || plan.len + 4 + 8 * most_blocks as u64 <= self.mss();
-        let sack = self.link.sack
-            && blocks_fit
-            && (self.rcv.duplicate.is_some() || !self.rcv.reassembly.is_empty());
-        let duplicate = if sack { self.rcv.duplicate.take() } else { None };
+        let (marks, ecn) = self.ecn.mark(len > 0 && at >= self.snd.max);
         *slot = Segment {
             flow: self.cfg.flow,
             dir: self.dir(),
             ip: self.cfg.ip,
             ecn,
             flags: flags | marks,
-            seq: plan.at.to_seq(self.cfg.isn),
+            seq: at.to_seq(self.cfg.isn),
             ack: self.rcv.nxt.to_seq(self.rcv.irs),
-            payload: plan.len as u32,
+            payload: len as u32,
             window: field,
-            gso_size: if plan.len > self.mss() { self.link.mss as u16 } else { 0 },
+            gso_size: 0,
             nsegs: 0,
             timestamps: self
                 .link
                 .timestamps
-                .then(|| Timestamps { val: self.clock.timestamp(cx.now), ecr: self.rcv.ts_recent }),
+                .then(|| Timestamps { val: self.clock.timestamp(now), ecr: self.rcv.ts_recent }),
             options: Options::None,
         };
-        if sack {
-            let blocks = self.rcv.reassembly.sack_blocks(self.rcv.irs, most_blocks, duplicate);
-            slot.options = blocks.into();
-        }
         self.rcv.adv =
             self.rcv.adv.max(self.rcv.nxt + (u64::from(field) << self.rcv.window.scale()));
         self.rcv.acked = self.rcv.nxt;
@@ -286,6 +290,57 @@ impl Endpoint {
         self.rcv.last_window_zero = field == 0;
         self.timers.stop(Purpose::DelayedAck);
         self.rcv.policy.on_ack_sent();
+    }
+
+    /// Makes a full segment of new data, not the last there is, and notes that it left: what `build`
+    /// does, less what cannot be.
+    fn build_new<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, slot: &mut Segment) {
+        let (at, mss) = (self.snd.max, self.mss());
+        self.write_header(cx.now, at, mss, Flags::ACK, slot);
+        if self.packets_in_flight() == 0 {
+            self.begin_flight(cx.now);
+        }
+        self.totals.data_packets += 1;
+        self.snd.max = at + mss;
+        self.snd.nxt = self.snd.max;
+        self.snd.map.push(at, self.snd.max, cx.now);
+        self.snd.last_sent = cx.now;
+        if self.cc.in_recovery() {
+            self.holes_sent(mss, false);
+            self.timed_sent(mss, 1, false, &Resent::default());
+            self.watch_next_overdue(cx.now);
+        }
+        self.note_flight(cx.now, at);
+        cx.emit_with(|| {
+            let at = self.payload_offset(at);
+            (Event::Sent { at, len: mss as u32, kind: SentKind::New }, self.sender_state())
+        });
+    }
+
+    /// Makes the segment and notes that it left.
+    fn build<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, plan: &Plan, slot: &mut Segment) {
+        let mut flags = Flags::ACK;
+        if plan.push {
+            flags |= Flags::PSH;
+        }
+        if plan.fin {
+            flags |= Flags::FIN;
+        }
+        self.write_header(cx.now, plan.at, plan.len, flags, slot);
+        if plan.len > self.mss() {
+            slot.gso_size = self.link.mss as u16;
+        }
+        let most_blocks = if self.link.timestamps { 3 } else { 4 };
+        // Data leaves no room for blocks, unless it is little.
+        let blocks_fit = plan.len == 0 || plan.len + 4 + 8 * most_blocks as u64 <= self.mss();
+        if self.link.sack
+            && blocks_fit
+            && (self.rcv.duplicate.is_some() || !self.rcv.reassembly.is_empty())
+        {
+            let duplicate = self.rcv.duplicate.take();
+            let blocks = self.rcv.reassembly.sack_blocks(self.rcv.irs, most_blocks, duplicate);
+            slot.options = blocks.into();
+        }
         match plan.kind {
             SentKind::Probe => self.note_probe(plan.at + plan.len, cx.now),
             _ if plan.len > 0 || plan.fin => self.note_sent(cx, plan),
@@ -311,8 +366,7 @@ impl Endpoint {
         let end = plan.at + plan.len + u64::from(plan.fin);
         let mss = self.mss();
         if plan.len > 0 && self.packets_in_flight() == 0 {
-            let last = self.clock.tick(self.snd.last_sent);
-            self.cc.on_tx_start(self.clock.tick(cx.now), last);
+            self.begin_flight(cx.now);
         }
         let packets = if plan.len <= mss { 1 } else { plan.len.div_ceil(mss) };
         if plan.len > 0 {
@@ -355,13 +409,36 @@ impl Endpoint {
         if timed {
             self.timed_sent(plan.len, packets, again, &resent);
             self.watch_next_overdue(cx.now);
-            self.plan_probe_timer(cx.now);
         }
-        if !again && self.snd.timed.is_none() {
-            self.snd.timed = Some((plan.at, cx.now));
+        if again {
+            self.watch_flight(cx.now);
+        } else {
+            self.note_flight(cx.now, plan.at);
         }
+    }
+
+    /// Data leaves while nothing is under way.
+    #[cold]
+    fn begin_flight(&mut self, now: Instant) {
+        let last = self.clock.tick(self.snd.last_sent);
+        self.cc.on_tx_start(self.clock.tick(now), last);
+    }
+
+    /// What begins at `at` has left for the first time: it is timed, unless something else is.
+    #[inline]
+    fn note_flight(&mut self, now: Instant, at: Offset) {
+        if self.snd.timed.is_none() {
+            self.snd.timed = Some((at, now));
+        }
+        self.watch_flight(now);
+    }
+
+    /// Something is under way: the timers that watch over it run.
+    #[inline]
+    fn watch_flight(&mut self, now: Instant) {
+        self.plan_probe_timer(now);
         if !self.timers.runs(Purpose::Retransmit) {
-            self.arm_retransmit(cx.now);
+            self.arm_retransmit(now);
         }
     }
 }

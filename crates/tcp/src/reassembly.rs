@@ -64,7 +64,12 @@ impl Reassembly {
     }
 
     /// All up to `rcv_nxt` has arrived in order: returns where the stream now ends without a gap.
+    #[inline]
     pub(crate) fn advance(&mut self, rcv_nxt: Offset) -> Offset {
+        if self.ranges.is_empty() { rcv_nxt } else { self.advance_over(rcv_nxt) }
+    }
+
+    fn advance_over(&mut self, rcv_nxt: Offset) -> Offset {
         let mut end = rcv_nxt;
         let passed = self.ranges.partition_point(|range| range.left <= rcv_nxt);
         for range in self.ranges.drain(..passed) {

@@ -270,6 +270,7 @@ impl ReceiveWindow {
     }
 
     /// The application has read `len` bytes. Returns the new size if the buffer grew.
+    #[inline(always)]
     pub(crate) fn on_read(&mut self, now: Instant, len: u64) -> Option<u64> {
         self.unread -= len;
         self.answer = None;

@@ -20,6 +20,13 @@ pub(crate) struct Delivered {
 }
 
 impl Delivered {
+    /// A row of packets, none of them sent twice; its first and its last.
+    #[inline]
+    pub(crate) const fn row(packets: u64, [first, last]: &[Piece; 2]) -> Self {
+        let (oldest, newest) = (Some(first.sent_at()), Some(last.sent_at()));
+        Self { packets, oldest, newest, resent: false }
+    }
+
     /// Another packet was delivered.
     #[inline]
     pub(crate) fn add(&mut self, piece: &Piece) {

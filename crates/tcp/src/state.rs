@@ -8,6 +8,7 @@ use units::{Duration, Instant, Offset, SeqNum};
 use crate::ack_policy::AckPolicy;
 use crate::endpoint::Config;
 use crate::loss::Repair;
+use crate::output::packets::Pacing;
 use crate::probes::Probe;
 use crate::reassembly::Reassembly;
 use crate::receive_window::ReceiveWindow;
@@ -80,10 +81,13 @@ pub(crate) struct Send {
     pub(crate) window_limited: bool,
     pub(crate) max_packets_out: u64,
     pub(crate) usage_end: Offset,
-    /// Linux: bytes per second that it would pace at (`sk_pacing_rate`); 0 before the first round trip.
-    pub(crate) pacing_rate: u64,
+    /// Linux: the rate that it would pace at.
+    pub(crate) pacing: Pacing,
     /// Linux: once all is sent that may go, a sleeping writer may be woken.
     pub(crate) check_space: bool,
+    /// Full packets of new data that may follow the last one, for which nothing needs to be asked
+    /// again.
+    pub(crate) train: u64,
     /// The stack has been asked to send; `fresh` until its first pass.
     pub(crate) due: bool,
     pub(crate) fresh: bool,
@@ -154,8 +158,9 @@ impl Send {
             window_limited: false,
             max_packets_out: 0,
             usage_end: Offset(0),
-            pacing_rate: 0,
+            pacing: Pacing::default(),
             check_space: false,
+            train: 0,
             due: false,
             fresh: false,
             idle: false,

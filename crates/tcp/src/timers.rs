@@ -17,13 +17,15 @@ const ALL: [Purpose; 8] = [
     Purpose::Pacing,
 ];
 
-/// So many may be set in ticks with every segment.
+/// So many may be set in ticks, and with every segment.
 const TICKED: usize = slot(Purpose::Retransmit) + 1;
 
 /// One deadline for each purpose; [`Instant::MAX`] where there is none.
 #[derive(Debug, Clone)]
 pub(crate) struct Timers {
     at: [Instant; ALL.len()],
+    /// The first of those that are seldom set, which stand behind the others.
+    rare: Instant,
     /// How the deadlines of the first purposes were rounded to ticks last.
     rounding: [Rounding; TICKED],
 }
@@ -41,21 +43,33 @@ const fn slot(purpose: Purpose) -> usize {
     }
 }
 
+#[inline]
+fn earliest(at: &[Instant]) -> Instant {
+    at.iter().fold(Instant::MAX, |first, &at| first.min(at))
+}
+
 impl Default for Timers {
     fn default() -> Self {
-        Self { at: [Instant::MAX; ALL.len()], rounding: [Rounding::default(); TICKED] }
+        Self {
+            at: [Instant::MAX; ALL.len()],
+            rare: Instant::MAX,
+            rounding: [Rounding::default(); TICKED],
+        }
     }
 }
 
 impl Timers {
     #[inline]
-    pub(crate) const fn set(&mut self, purpose: Purpose, at: Instant) {
+    pub(crate) fn set(&mut self, purpose: Purpose, at: Instant) {
         self.at[slot(purpose)] = at;
+        if slot(purpose) >= TICKED {
+            self.rare = earliest(&self.at[TICKED..]);
+        }
     }
 
     /// Sets a timer up to the retransmission timer to run for `span` from now on, in ticks of `clock`
     /// ([`KernelClock::deadline`]).
-    #[inline]
+    #[inline(always)]
     pub(crate) fn set_ticks(
         &mut self,
         purpose: Purpose,
@@ -68,8 +82,8 @@ impl Timers {
     }
 
     #[inline]
-    pub(crate) const fn stop(&mut self, purpose: Purpose) {
-        self.at[slot(purpose)] = Instant::MAX;
+    pub(crate) fn stop(&mut self, purpose: Purpose) {
+        self.set(purpose, Instant::MAX);
     }
 
     pub(crate) fn stop_all(&mut self) {
@@ -89,7 +103,7 @@ impl Timers {
     /// When the next deadline is; [`Instant::MAX`] if there is none.
     #[inline]
     pub(crate) fn next_at(&self) -> Instant {
-        self.at.iter().fold(Instant::MAX, |first, &at| first.min(at))
+        earliest(&self.at[..TICKED]).min(self.rare)
     }
 
     /// The next deadline.

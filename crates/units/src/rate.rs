@@ -1,12 +1,16 @@
 //! Decimal bit rates.
 
 use core::fmt;
+use core::num::NonZeroU64;
 
 use crate::{Bytes, Duration};
 
 /// A rate in bits per second, decimal (1 Mbit/s is 1,000,000 bits a second). Never zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Rate(u64);
+
+/// Nanoseconds in a second, for each bit of a byte.
+const BIT_NANOS: u64 = 8 * 1_000_000_000;
 
 impl Rate {
     /// A rate of `bits` per second; `None` for zero.
@@ -26,7 +30,6 @@ impl Rate {
     /// so that a long run is exact: 64 bytes at 100 Gbit/s take 5.12 ns, on average too.
     #[inline]
     pub fn time_to_send(self, size: Bytes, carry: &mut u64) -> Duration {
-        const BIT_NANOS: u64 = 8 * 1_000_000_000;
         let small = size.0.checked_mul(BIT_NANOS).and_then(|bits| bits.checked_add(*carry));
         let (span, rest) = match small {
             Some(bits) => (bits / self.0, bits % self.0),
@@ -39,6 +42,12 @@ impl Rate {
         };
         *carry = rest;
         Duration::from_nanos(span)
+    }
+
+    /// Nanoseconds a byte takes on the wire, where that is a whole number.
+    pub const fn nanos_per_byte(self) -> Option<NonZeroU64> {
+        let whole = BIT_NANOS.is_multiple_of(self.0);
+        if whole { NonZeroU64::new(BIT_NANOS / self.0) } else { None }
     }
 
     /// Bytes that leave in `span`, rounded down: the bandwidth-delay product.

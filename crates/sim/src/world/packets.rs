@@ -1,37 +1,76 @@
-//! Packets on their way: from the card of one host, over the stations of a road, to the card and
-//! the stack of another.
+//! The network: packets on their way from the card of one host, over the stations of a road, to
+//! the card of another.
 
-use machine::{Cx, Endpoint as _, Fate, PacketId, Verdict};
+use machine::{Cx, Fate, PacketId, Verdict};
+use net::calendar::Calendar;
 use net::offload::split;
-use packet::Dir;
+use packet::Segment;
 use record::{Event, Movement, PacketNumber, StationId, Who};
-use units::{Bytes, FlowId, HostId, SeqNum};
+use units::{Bytes, FlowId, HostId, Instant, SeqNum};
 
-use super::parcels::Way;
-use super::{CLIENT, SERVER, Wake, World, end_of};
-use crate::datagrams::number_of;
+use super::Wake;
+use super::parcels::{Parcels, Way};
+use crate::card::Card;
+use crate::datagrams::{Datagrams, number_of};
 use crate::observer::Observer;
-use crate::road::Stop;
-use crate::scenario::TapPlace;
-use crate::transport::Transport;
+use crate::road::{Roads, Station, Stop};
+use crate::scenario::{Tap, TapPlace};
 
-impl<O: Observer> World<'_, O> {
-    pub(super) fn run_station(&mut self, index: usize) {
-        // An entry that was overtaken by an earlier one: the station has armed itself anew since.
-        let station = &mut self.stations[index];
-        if station.armed != Some(self.now) {
-            return;
+/// All that lies between the hosts, with the calendar and the one who watches.
+pub(super) struct Network<'a, O: Observer> {
+    pub(super) observer: &'a mut O,
+    pub(super) now: Instant,
+    pub(super) calendar: Calendar<Wake>,
+    pub(super) parcels: Parcels,
+    pub(super) datagrams: Datagrams,
+    pub(super) taps: &'a [Tap],
+    /// Packets that have left their hosts, and copies.
+    packets: u64,
+    /// Copies that have left the station where they were made, but gone no further yet.
+    copies: Vec<PacketId>,
+    stations: Vec<Station>,
+    pub(super) roads: Roads,
+    pub(super) cards: Vec<Card>,
+    /// For each host whether its card lets packets go up alone and at once.
+    plain_cards: Vec<bool>,
+    /// Packets that wait in cards.
+    in_cards: u32,
+}
+
+/// A moment of one end of a flow.
+#[inline(always)]
+pub(super) fn cx<O: Observer>(rec: &mut O, now: Instant, host: u16, flow: FlowId) -> Cx<'_, O> {
+    Cx { now, who: Who { host: HostId(host), flow }, rec }
+}
+
+impl<'a, O: Observer> Network<'a, O> {
+    pub(super) fn new(
+        observer: &'a mut O,
+        taps: &'a [Tap],
+        (stations, roads): (Vec<Station>, Roads),
+        cards: Vec<Card>,
+    ) -> Self {
+        Self {
+            observer,
+            now: Instant::ZERO,
+            calendar: Calendar::new(),
+            parcels: Parcels::default(),
+            datagrams: Datagrams::default(),
+            taps,
+            packets: 0,
+            copies: Vec::new(),
+            stations,
+            roads,
+            plain_cards: cards.iter().map(Card::is_plain).collect(),
+            cards,
+            in_cards: 0,
         }
-        station.armed = None;
-        while let Some(id) = self.stations[index].wake(self.now) {
-            self.step(|world| Movement::Left {
-                station: StationId(index as u32),
-                packet: world.parcels.way(id).number,
-            });
-            self.settle_fates(index);
-            self.advance(id);
-        }
-        self.arm_station(index);
+    }
+
+    /// The present moment of one end of a flow.
+    #[inline(always)]
+    pub(super) fn cx(&mut self, host: u16, flow: FlowId) -> Cx<'_, O> {
+        cx(&mut *self.observer, self.now, host, flow)
     }
 
     /// Tells a step of a packet, if anybody wants to know.
@@ -43,6 +82,21 @@ impl<O: Observer> World<'_, O> {
         }
     }
 
+    /// Shows a packet to the taps at this place.
+    #[inline]
+    pub(super) fn look(&mut self, host: u16, place: TapPlace, outbound: bool, id: PacketId) {
+        for (number, tap) in self.taps.iter().enumerate() {
+            if tap.host == usize::from(host) && tap.place == place {
+                let segment = self.parcels.segment(id);
+                if number_of(segment).is_none() {
+                    self.observer.tap(self.now, number, outbound, segment);
+                }
+            }
+        }
+    }
+
+    // Out.
+
     /// A segment that its stack has written leaves the host, a burst as the packets that the card
     /// makes of it.
     #[inline]
@@ -50,52 +104,32 @@ impl<O: Observer> World<'_, O> {
         self.look(host, TapPlace::Stack, true, id);
         let segment = self.parcels.segment(id);
         if segment.gso_size == 0 {
-            return self.depart_one(host, road, id);
+            let size = segment.wire_len();
+            return self.depart_one(host, road, id, size);
         }
-        let burst = *segment;
+        self.depart_split(host, road, id);
+    }
+
+    /// The card splits a burst.
+    #[inline(never)]
+    fn depart_split(&mut self, host: u16, road: u32, id: PacketId) {
+        let burst = *self.parcels.segment(id);
         self.parcels.release(id);
         for segment in split(&burst) {
             let id = self.parcels.put(segment);
-            self.depart_one(host, road, id);
+            self.depart_one(host, road, id, segment.wire_len());
         }
     }
 
-    /// Sends all that a QUIC endpoint wants to send.
-    pub(super) fn drain_quic(&mut self, index: usize) {
-        loop {
-            let end = &mut self.ends[index];
-            let (host, road) = (end.host, end.road);
-            let Transport::Quic(quic) = &mut end.stack else { return };
-            if !quic.wants_to_send() {
-                return;
-            }
-            let who = Who { host: HostId(host), flow: FlowId((index / 2) as u32) };
-            let mut cx = Cx { now: self.now, who, rec: &mut *self.observer };
-            let number = self.datagrams.reserve();
-            if quic.poll_transmit(&mut cx, self.datagrams.get_mut(number)).is_err() {
-                self.datagrams.release(number);
-                return;
-            }
-            let segment = self.datagrams.stand_in(number);
-            let size = self.datagrams.get(number).wire_len();
-            let id = self.parcels.put(segment);
-            self.depart_sized(host, road, id, size);
-        }
-    }
-
-    #[inline]
-    fn depart_one(&mut self, host: u16, road: u32, id: PacketId) {
-        let size = self.parcels.segment(id).wire_len();
-        self.depart_sized(host, road, id, size);
-    }
-
-    fn depart_sized(&mut self, host: u16, road: u32, id: PacketId, size: Bytes) {
+    /// A packet leaves the host.
+    #[inline(never)]
+    pub(super) fn depart_one(&mut self, host: u16, road: u32, id: PacketId, size: Bytes) {
         let number = PacketNumber(self.packets);
         self.packets += 1;
         *self.parcels.way_mut(id) = Way::new(number, size, road);
         self.look(host, TapPlace::Wire, true, id);
-        self.step(|world| {
-            let packet = world.parcels.segment(id);
+        self.step(|network| {
+            let packet = network.parcels.segment(id);
             Movement::Departed {
                 host: HostId(host),
                 flow: packet.flow,
@@ -106,42 +140,90 @@ impl<O: Observer> World<'_, O> {
                 capable: packet.ecn != 0,
             }
         });
-        self.departing = true;
-        self.advance(id);
-        self.departing = false;
+        let mut next = Some(id);
+        while let Some(id) = next {
+            if let Some(host) = self.carry(id) {
+                // Over a road that takes no time: two hosts would answer each other within one
+                // call, in the midst of a burst.
+                self.wait_in_card(host, id);
+            }
+            next = self.copies.pop();
+        }
+    }
+
+    // On the way.
+
+    /// The station whose entry came up, unless that was overtaken by an earlier one and the station
+    /// has armed itself anew since.
+    #[inline]
+    pub(super) fn wakes(&mut self, index: u32) -> bool {
+        let station = &mut self.stations[index as usize];
+        let wakes = station.armed == Some(self.now);
+        if wakes {
+            station.armed = None;
+        }
+        wakes
+    }
+
+    /// The next packet that leaves a station now.
+    #[inline]
+    pub(super) fn leaving(&mut self, index: u32) -> Option<PacketId> {
+        let id = self.stations[index as usize].wake(self.now)?;
+        self.step(|network| Movement::Left {
+            station: StationId(index),
+            packet: network.parcels.way(id).number,
+        });
+        self.settle_fates(index);
+        Some(id)
+    }
+
+    /// Does another packet leave a station now? If not, its entry is set for when one does.
+    #[inline]
+    pub(super) fn more_leave(&mut self, index: u32) -> bool {
+        let station = &mut self.stations[index as usize];
+        let Some(at) = station.next_wake() else { return false };
+        if at > self.now {
+            self.arm_station_at(index, at);
+        }
+        at <= self.now
+    }
+
+    /// The next copy that goes on its way.
+    #[inline]
+    pub(super) fn next_copy(&mut self) -> Option<PacketId> {
+        self.copies.pop()
     }
 
     #[inline]
-    fn arm_station(&mut self, index: usize) {
-        let station = &mut self.stations[index];
+    pub(super) fn arm_station(&mut self, index: u32) {
+        let station = &mut self.stations[index as usize];
         // What leaves such a station first is there already.
         if station.armed.is_some() && station.keeps_order() {
             return;
         }
-        let Some(at) = station.next_wake() else { return };
-        if station.armed.is_none_or(|armed| at < armed) {
-            station.armed = Some(at);
-            self.calendar.push(at, Wake::Station(index as u32));
+        if let Some(at) = station.next_wake() {
+            self.arm_station_at(index, at);
         }
     }
 
-    /// A packet goes on its way, and so does every copy made of it.
     #[inline]
-    fn advance(&mut self, id: PacketId) {
-        self.carry(id);
-        while let Some(copy) = self.copies.pop() {
-            self.carry(copy);
+    fn arm_station_at(&mut self, index: u32, at: Instant) {
+        let station = &mut self.stations[index as usize];
+        if at < station.armed.unwrap_or(Instant::MAX) {
+            station.armed = Some(at);
+            self.calendar.push(at, Wake::Station(index));
         }
     }
 
     /// A packet comes to the next station and passes those that let it, or comes to the end of
-    /// its road.
-    fn carry(&mut self, id: PacketId) {
+    /// its road: then the host is told.
+    #[inline(always)]
+    pub(super) fn carry(&mut self, id: PacketId) -> Option<u16> {
         loop {
             let way = self.parcels.way_mut(id);
             let index = match self.roads.stop(way.next) {
                 Stop::Station(index) => index,
-                Stop::Host(host) => return self.arrive(host, id),
+                Stop::Host(host) => return self.reach(host, id),
             };
             way.next += 1;
             let (station, packet) = (StationId(index), way.number);
@@ -150,54 +232,75 @@ impl<O: Observer> World<'_, O> {
             match self.stations[index as usize].accept(self.now, id, size, segment) {
                 Verdict::Taken => {
                     self.step(|_| Movement::Entered { station, packet });
-                    self.settle_fates(index as usize);
-                    return self.arm_station(index as usize);
+                    self.settle_fates(index);
+                    self.arm_station(index);
+                    return None;
                 }
-                Verdict::Replaced(old) => {
-                    self.step(|_| Movement::Entered { station, packet });
-                    self.lose(station, old);
-                    return self.arm_station(index as usize);
-                }
-                Verdict::Dropped => return self.lose(station, id),
-                Verdict::Passed => self.step(|_| Movement::Entered { station, packet }),
-                Verdict::Damaged => {
-                    self.parcels.way_mut(id).damage();
-                    self.step(|_| Movement::Entered { station, packet });
-                    self.step(|_| Movement::Damaged { station, packet });
-                }
-                Verdict::Doubled => {
-                    let copy = PacketNumber(self.packets);
-                    self.packets += 1;
-                    self.step(|_| Movement::Entered { station, packet });
-                    self.step(|_| Movement::Copied { station, packet, copy });
-                    self.step(|_| Movement::Entered { station, packet: copy });
-                    self.step(|_| Movement::Left { station, packet: copy });
-                    let twin = self.parcels.copy(id, copy);
-                    if let Some(number) = number_of(self.parcels.segment(twin)) {
-                        let datagram = self.datagrams.copy(number);
-                        self.parcels.segment_mut(twin).ack = SeqNum(datagram);
+                verdict => {
+                    if self.settle(verdict, station, id) {
+                        return None;
                     }
-                    self.copies.push(twin);
                 }
             }
             self.step(|_| Movement::Left { station, packet });
             // It may have released another.
-            self.arm_station(index as usize);
+            self.arm_station(index);
         }
+    }
+
+    /// What became of a packet that a station did not simply take. Returns true if it goes no
+    /// further.
+    #[inline(never)]
+    fn settle(&mut self, verdict: Verdict, station: StationId, id: PacketId) -> bool {
+        let packet = self.parcels.way(id).number;
+        match verdict {
+            Verdict::Taken => return true,
+            Verdict::Replaced(old) => {
+                self.step(|_| Movement::Entered { station, packet });
+                self.lose(station, old);
+                self.arm_station(station.0);
+                return true;
+            }
+            Verdict::Dropped => {
+                self.lose(station, id);
+                return true;
+            }
+            Verdict::Passed => self.step(|_| Movement::Entered { station, packet }),
+            Verdict::Damaged => {
+                self.parcels.way_mut(id).damage();
+                self.step(|_| Movement::Entered { station, packet });
+                self.step(|_| Movement::Damaged { station, packet });
+            }
+            Verdict::Doubled => {
+                let copy = PacketNumber(self.packets);
+                self.packets += 1;
+                self.step(|_| Movement::Entered { station, packet });
+                self.step(|_| Movement::Copied { station, packet, copy });
+                self.step(|_| Movement::Entered { station, packet: copy });
+                self.step(|_| Movement::Left { station, packet: copy });
+                let twin = self.parcels.copy(id, copy);
+                if let Some(number) = number_of(self.parcels.segment(twin)) {
+                    let datagram = self.datagrams.copy(number);
+                    self.parcels.segment_mut(twin).ack = SeqNum(datagram);
+                }
+                self.copies.push(twin);
+            }
+        }
+        false
     }
 
     /// A queue that thins itself out marks and loses packets that it has.
     #[inline(always)]
-    fn settle_fates(&mut self, index: usize) {
-        while let Some(fate) = self.stations[index].next_fate() {
-            let station = StationId(index as u32);
+    fn settle_fates(&mut self, index: u32) {
+        while let Some(fate) = self.stations[index as usize].next_fate() {
+            let station = StationId(index);
             match fate {
                 Fate::Lost(id) => self.lose(station, id),
                 Fate::Marked(id) => {
                     self.parcels.segment_mut(id).ecn = packet::ECN_CE;
-                    self.step(|world| Movement::Marked {
+                    self.step(|network| Movement::Marked {
                         station,
-                        packet: world.parcels.way(id).number,
+                        packet: network.parcels.way(id).number,
                     });
                 }
             }
@@ -206,42 +309,9 @@ impl<O: Observer> World<'_, O> {
 
     /// A station loses a packet, one that just came or one that it had.
     fn lose(&mut self, station: StationId, id: PacketId) {
-        self.step(|world| Movement::Dropped { station, packet: world.parcels.way(id).number });
+        self.step(|network| Movement::Dropped { station, packet: network.parcels.way(id).number });
         self.note_loss(id);
         self.forget(id);
-    }
-
-    /// A packet is no more.
-    fn forget(&mut self, id: PacketId) {
-        if let Some(number) = number_of(self.parcels.segment(id)) {
-            self.datagrams.release(number);
-        }
-        self.parcels.release(id);
-    }
-
-    /// A packet reaches the network card at the end of its road, which drops what is damaged
-    /// before any capture point sees it.
-    fn arrive(&mut self, host: u16, id: PacketId) {
-        self.step(|world| Movement::Arrived {
-            host: HostId(host),
-            packet: world.parcels.way(id).number,
-        });
-        if self.parcels.way(id).damaged() {
-            return self.forget(id);
-        }
-        self.look(host, TapPlace::Wire, false, id);
-        let plain = self.plain_cards[usize::from(host)] && !self.departing;
-        if plain && (self.in_cards == 0 || self.cards[usize::from(host)].waiting() == 0) {
-            // Nothing to wait for and nothing to merge. (Over roads that take no time two hosts
-            // would answer each other within one call, in the midst of a burst.)
-            return self.deliver(host, id);
-        }
-        self.in_cards += 1;
-        let wake = self.cards[usize::from(host)].arrive(self.now, self.parcels.segment(id));
-        self.parcels.release(id);
-        if let Some(at) = wake {
-            self.calendar.push(at, Wake::Card(host));
-        }
     }
 
     /// Tells the flow's record that a packet to one of its ends was lost.
@@ -251,58 +321,62 @@ impl<O: Observer> World<'_, O> {
         }
         let way = self.parcels.way(id);
         let (element, host) = self.roads.place(way.next - 1);
-        let who = Who { host: HostId(host), flow: self.parcels.segment(id).flow };
         let event = Event::Dropped { element, bytes: way.size() };
-        self.observer.record(self.now, who, event, None);
+        let flow = self.parcels.segment(id).flow;
+        self.cx(host, flow).emit(|| event);
     }
 
-    pub(super) fn run_card(&mut self, host: usize) {
-        self.in_cards -= self.cards[host].waiting();
-        if let Some(at) = self.cards[host].run(self.now) {
-            self.calendar.push(at, Wake::Card(host as u16));
-        }
-        self.in_cards += self.cards[host].waiting();
-        let up = self.cards[host].take_up();
-        for &segment in &up {
-            let id = self.parcels.put(segment);
-            self.deliver(host as u16, id);
-        }
-        self.cards[host].give_back(up);
-    }
-
-    /// A segment, perhaps merged, reaches the stack.
-    fn deliver(&mut self, host: u16, id: PacketId) {
-        self.look(host, TapPlace::Stack, false, id);
-        let segment = self.parcels.segment(id);
-        if let Some(number) = number_of(segment) {
-            return self.deliver_quic(host, id, number);
-        }
-        let side = if segment.dir == Dir::Forward { SERVER } else { CLIENT };
-        let index = end_of(segment.flow.0 as usize, side);
-        let who = Who { host: HostId(host), flow: segment.flow };
-        let mut cx = Cx { now: self.now, who, rec: &mut *self.observer };
-        if segment.merged() {
-            let packets = segment.packets().max(u32::from(segment.nsegs)) as u16;
-            cx.emit(|| Event::Merged { packets, bytes: segment.payload });
-        }
-        if let Transport::Tcp(tcp) = &mut self.ends[index].stack {
-            tcp.handle_segment(&mut cx, segment);
+    /// A packet is no more.
+    pub(super) fn forget(&mut self, id: PacketId) {
+        if let Some(number) = number_of(self.parcels.segment(id)) {
+            self.datagrams.release(number);
         }
         self.parcels.release(id);
-        self.serve(index);
     }
 
-    /// A QUIC packet reaches its endpoint.
-    fn deliver_quic(&mut self, host: u16, id: PacketId, number: u32) {
-        let packet = self.datagrams.get(number);
-        let side = if packet.dir == Dir::Forward { SERVER } else { CLIENT };
-        let index = end_of(packet.flow.0 as usize, side);
-        let who = Who { host: HostId(host), flow: packet.flow };
-        let mut cx = Cx { now: self.now, who, rec: &mut *self.observer };
-        if let Transport::Quic(quic) = &mut self.ends[index].stack {
-            quic.handle_segment(&mut cx, packet);
+    // In.
+
+    /// A packet reaches the network card at the end of its road, which drops what is damaged
+    /// before any capture point sees it.
+    #[inline(always)]
+    fn reach(&mut self, host: u16, id: PacketId) -> Option<u16> {
+        self.step(|network| Movement::Arrived {
+            host: HostId(host),
+            packet: network.parcels.way(id).number,
+        });
+        if self.parcels.way(id).damaged() {
+            self.forget(id);
+            return None;
         }
-        self.forget(id);
-        self.serve(index);
+        self.look(host, TapPlace::Wire, false, id);
+        Some(host)
+    }
+
+    /// Is there nothing to wait for and nothing to merge with at a host?
+    #[inline]
+    pub(super) fn goes_up_at_once(&self, host: u16) -> bool {
+        let host = usize::from(host);
+        self.plain_cards[host] && (self.in_cards == 0 || self.cards[host].waiting() == 0)
+    }
+
+    /// A packet waits in the card of a host for the interrupt.
+    pub(super) fn wait_in_card(&mut self, host: u16, id: PacketId) {
+        self.in_cards += 1;
+        let wake = self.cards[usize::from(host)].arrive(self.now, self.parcels.segment(id));
+        self.parcels.release(id);
+        if let Some(at) = wake {
+            self.calendar.push(at, Wake::Card(host));
+        }
+    }
+
+    /// The interrupt: gives what goes up to the stack. Give the list back to the card.
+    pub(super) fn interrupt(&mut self, host: u16) -> Vec<Segment> {
+        let card = &mut self.cards[usize::from(host)];
+        self.in_cards -= card.waiting();
+        if let Some(at) = card.run(self.now) {
+            self.calendar.push(at, Wake::Card(host));
+        }
+        self.in_cards += card.waiting();
+        card.take_up()
     }
 }

@@ -8,6 +8,7 @@
 //! drops what it reported), `reports` (duplicates and late packets, counted).
 
 mod budget;
+mod calm;
 mod frto;
 mod judge;
 mod reneging;
@@ -173,9 +174,10 @@ impl Endpoint {
             self.spend(cx, &account, advances, found.packets > 0);
         }
         if advances {
-            self.grow_and_advance(cx, heard, &account);
+            let change = self.grow(cx.now, heard.th_ack, account.packets, heard.nsegs);
+            self.advance(cx, heard.th_ack, heard.wnd, heard.nsegs, change);
         } else if account.newly_reported > 0 && self.grows_on_reports() {
-            let change = self.grow(cx.now, heard, &account);
+            let change = self.grow(cx.now, heard.th_ack, account.packets, heard.nsegs);
             self.note(cx, change, Cause::SlowStart);
         }
         self.plan_probe_timer(cx.now);
@@ -479,29 +481,19 @@ impl Endpoint {
         }
     }
 
-    /// The controller counts the acknowledgment, and `snd_una` moves.
-    fn grow_and_advance<R: Recorder>(
-        &mut self,
-        cx: &mut Cx<'_, R>,
-        heard: &Heard,
-        account: &Account,
-    ) {
-        let change = self.grow(cx.now, heard, account);
-        self.advance(cx, heard, change);
-    }
-
-    /// The controller counts what was delivered.
-    fn grow(&mut self, now: Instant, heard: &Heard, account: &Account) -> Change {
+    /// The controller counts the packets delivered by an acknowledgment, `snd_una` has not moved yet.
+    #[inline(always)]
+    fn grow(&mut self, now: Instant, th_ack: Offset, packets: u64, nsegs: u32) -> Change {
         self.cc.on_acked(&Acked {
             now,
             ticks: self.clock.tick(now),
             rtt: self.snd.rtt_sample.take(),
             srtt: self.smoothed(),
             snd_nxt: self.snd.nxt,
-            una: heard.th_ack,
-            bytes: heard.th_ack - self.snd.una,
-            packets: account.packets.min(u64::from(u32::MAX)) as u32,
-            nsegs: heard.nsegs,
+            una: th_ack,
+            bytes: th_ack - self.snd.una,
+            packets: packets.min(u64::from(u32::MAX)) as u32,
+            nsegs,
             ends_recovery: false,
             resending: self.repairs_timeout(),
             snd_wnd: self.snd.wnd,

@@ -6,6 +6,7 @@
 use cc::Controller;
 use record::{SentKind, Waiting};
 use recovery::RttEstimator;
+use units::ratio::scaled;
 use units::{Bytes, Duration};
 
 use super::Plan;
@@ -14,8 +15,34 @@ use crate::endpoint::Endpoint;
 /// Packets of a burst at most: what fits 64 KiB.
 const MOST_SEGMENTS: u64 = 45;
 
+/// What the pacing rate follows from (`sk_pacing_rate`). It is noted with every acknowledgment and
+/// seldom asked for.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Pacing {
+    /// Eight times the smoothed round trip; 0 before the first.
+    srtt_us: u32,
+    mss: u32,
+    cwnd: u64,
+    ssthresh: u64,
+    packets_out: u64,
+}
+
+impl Pacing {
+    /// Bytes per second; 0 before the first round trip.
+    pub(crate) fn rate(&self) -> u64 {
+        if self.srtt_us == 0 {
+            return 0;
+        }
+        let mss = u64::from(self.mss);
+        let cwnd = self.cwnd / mss;
+        let percent = if cwnd < self.ssthresh / mss / 2 { 200 } else { 120 };
+        scaled(cwnd.max(self.packets_out) * mss * percent, 80_000, u64::from(self.srtt_us))
+    }
+}
+
 impl Endpoint {
     /// One pass: a burst within the congestion window, the peer's window and Nagle's rule.
+    #[inline(always)]
     pub(super) fn plan_packets(
         &mut self,
         min_segments: u32,
@@ -66,6 +93,12 @@ impl Endpoint {
         if len != mss && !len.is_multiple_of(mss) {
             self.snd.small_end = self.snd.nxt + len;
         }
+        if !resending && !self.cfg.tso && !last && !self.cc.in_recovery() {
+            // Further passes of this call would find the same, packet by packet.
+            let room = window_end.since(self.snd.nxt).get();
+            let full = (unsent - 1).min(room) / mss;
+            self.snd.train = (cwnd - in_flight).min(full).saturating_sub(1);
+        }
         Ok(Plan {
             at: self.snd.nxt,
             len,
@@ -110,20 +143,20 @@ impl Endpoint {
             || self.sends_new_data_only()
     }
 
-    /// tcp_update_pacing_rate, after every acknowledgment.
+    /// tcp_update_pacing_rate, after every acknowledgment: notes what the rate follows from.
     pub(crate) fn update_pacing_rate(&mut self) {
         let RttEstimator::Linux(rtt) = &self.rtt else { return };
-        let srtt = rtt.srtt_us();
-        if srtt == 0 {
+        if rtt.srtt_us() == 0 {
             return;
         }
-        let mss = self.mss();
-        let cwnd = self.cwnd() / mss;
-        let ssthresh = self.cc.control().ssthresh.map_or(u64::MAX, Bytes::get) / mss;
-        let percent = if cwnd < ssthresh / 2 { 200 } else { 120 };
-        let packets = cwnd.max(self.snd.map.sums().all.packets);
-        let rate = u128::from(packets * mss * percent) * 80_000 / u128::from(srtt);
-        self.snd.pacing_rate = u64::try_from(rate).unwrap_or(u64::MAX);
+        let control = self.cc.control();
+        self.snd.pacing = Pacing {
+            srtt_us: rtt.srtt_us(),
+            mss: self.link.mss,
+            cwnd: control.window.get(),
+            ssthresh: control.ssthresh.map_or(u64::MAX, Bytes::get),
+            packets_out: self.snd.map.sums().all.packets,
+        };
     }
 
     /// tcp_tso_autosize.
@@ -134,7 +167,7 @@ impl Endpoint {
         let least = u64::from(min_segments);
         let min_rtt = self.totals.min_rtt.map_or(0, Duration::as_micros);
         let shift = (min_rtt >> rtt_log).min(63);
-        let bytes = (self.snd.pacing_rate >> 10) + (65_536_u64 >> shift);
+        let bytes = (self.snd.pacing.rate() >> 10) + (65_536_u64 >> shift);
         (bytes / self.mss()).max(least).min(MOST_SEGMENTS)
     }
 

@@ -10,6 +10,7 @@ use units::{Duration, Instant};
 use super::judge::Judge;
 use super::{Account, timed_of};
 use crate::endpoint::Endpoint;
+use crate::loss::Repair;
 use crate::profile::ProbeRule;
 
 impl Endpoint {
@@ -51,24 +52,30 @@ impl Endpoint {
 
     /// Plans a probe where nothing is reported, nothing is being repaired, and something is under
     /// way (RFC 8985 section 7.2; tcp_schedule_loss_probe).
+    #[inline]
     pub(crate) fn plan_probe_timer(&mut self, now: Instant) {
+        let Repair::Timed(loss) = &mut self.snd.repair else { return };
         let sums = self.snd.map.sums();
-        let alone = sums.all.packets == 1;
-        let quiet = self.cfg.profile.loss_probes
-            && sums.all.packets > 0
-            && sums.sacked.packets == 0
-            && sums.lost.packets == 0
+        let quiet = sums.all.packets > 0
+            && (sums.sacked.packets | sums.lost.packets) == 0
             && !self.cc.in_recovery()
             && self.snd.wnd > 0
-            && self.snd.shift == 0;
-        let loss = timed_of!(self);
-        if !quiet || loss.timeout_until.is_some() || !loss.tlp.allowed() {
-            loss.planned = None;
-            self.timers.stop(Purpose::LossProbe);
+            && self.snd.shift == 0
+            && loss.timeout_until.is_none()
+            && loss.tlp.allowed();
+        if quiet && sums.all.packets > 1 && loss.planned == Some(now) {
+            // Nothing that the time depends on has changed.
             return;
         }
-        if !alone && loss.planned == Some(now) {
-            // Nothing that the time depends on has changed.
+        self.replan_probe_timer(now, quiet);
+    }
+
+    fn replan_probe_timer(&mut self, now: Instant, quiet: bool) {
+        let alone = self.snd.map.sums().all.packets == 1;
+        let loss = timed_of!(self);
+        if !quiet || !self.cfg.profile.loss_probes {
+            loss.planned = None;
+            self.timers.stop(Purpose::LossProbe);
             return;
         }
         loss.planned = (!alone).then_some(now);
