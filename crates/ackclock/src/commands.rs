@@ -11,10 +11,10 @@ mod table;
 mod theory;
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use lab::scenario::{Loaded, Overrides, decode, load};
+use lab::scenario::{Files, Loaded, Overrides, decode, load};
 
 use crate::cli::{Cli, Command, ScenarioArgs};
 use crate::failure::Failure;
@@ -34,6 +34,15 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
     }
 }
 
+/// The files that a scenario names: those beside it.
+fn files_beside(scenario: &Path) -> Files {
+    let dir = scenario.parent().unwrap_or(Path::new("")).to_owned();
+    Files::new(move |name| {
+        let path = dir.join(name);
+        fs::read(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))
+    })
+}
+
 /// The scenario the arguments name, with their changes.
 fn load_scenario(args: ScenarioArgs) -> Result<(PathBuf, Loaded), Failure> {
     let Some(file) = args.file else {
@@ -42,7 +51,7 @@ fn load_scenario(args: ScenarioArgs) -> Result<(PathBuf, Loaded), Failure> {
     let bytes = fs::read(&file).map_err(|error| Failure::file("read", &file, &error))?;
     let name = file.display().to_string();
     let text = decode(&bytes, &name).map_err(Failure::Scenario)?;
-    let overrides = Overrides { set: args.set, seed: args.seed };
+    let overrides = Overrides { set: args.set, seed: args.seed, files: files_beside(&file) };
     let loaded = load(text, &name, &overrides).map_err(Failure::Scenario)?;
     Ok((file, loaded))
 }

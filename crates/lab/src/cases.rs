@@ -143,7 +143,8 @@ impl core::error::Error for CaseError {}
 
 /// Loads a scenario of a case with overrides.
 pub(crate) fn load(text: &str, name: &str, set: &[&str]) -> Result<Loaded, CaseError> {
-    let overrides = Overrides { set: set.iter().map(|s| (*s).to_owned()).collect(), seed: None };
+    let overrides =
+        Overrides { set: set.iter().map(|s| (*s).to_owned()).collect(), ..Overrides::default() };
     scenario::load(text, name, &overrides).map_err(|errors| {
         let lines: Vec<_> = errors.iter().map(ToString::to_string).collect();
         CaseError(lines.join("\n"))

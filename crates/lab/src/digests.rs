@@ -47,7 +47,7 @@ pub fn lines() -> Result<Vec<String>, String> {
 
 fn line(name: &str, text: &str, set: &[&str]) -> Result<String, String> {
     let set = set.iter().map(|s| (*s).to_owned()).collect();
-    let loaded = scenario::load(text, name, &Overrides { set, seed: None })
+    let loaded = scenario::load(text, name, &Overrides { set, ..Overrides::default() })
         .map_err(|errors| errors.iter().map(|e| format!("{e}\n")).collect::<String>())?;
     let mut digest = Digest::default();
     sim::run(&loaded.scenario, &mut digest).map_err(|e| format!("{name}: {e:?}"))?;

@@ -23,6 +23,7 @@ pub mod pictures;
 pub mod qlog;
 pub mod run_report;
 pub mod scenario;
+pub mod sharing;
 mod snippet;
 pub mod sweep;
 pub mod theory_report;

@@ -7,6 +7,7 @@ use sim::{FlowOutcome, Outcome};
 use units::{Bytes, Duration};
 
 use crate::scenario::Loaded;
+use crate::sharing::{SecondsReport, Sharing, SharingReport};
 
 /// Version of the JSON form; a new field does not change it, a changed or missing one does.
 pub const FORMAT: u32 = 1;
@@ -30,6 +31,12 @@ pub struct RunReport {
     pub ended_s: f64,
     /// One for each flow, in the order of the scenario.
     pub flows: Vec<FlowReport>,
+    /// How flows shared, and what lines did; of several flows and of managed queues.
+    #[serde(flatten)]
+    pub sharing: SharingReport,
+    /// What the flows had, second by second; of several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by_second: Option<SecondsReport>,
 }
 
 /// What a run measured of one flow.
@@ -104,7 +111,17 @@ impl RunReport {
             segments_simulated: outcome.segments,
             ended_s: outcome.ended.as_secs_f64(),
             flows: outcome.flows.iter().map(FlowReport::new).collect(),
+            sharing: SharingReport::default(),
+            by_second: None,
         }
+    }
+
+    /// With what was seen of sharing.
+    #[must_use]
+    pub fn with(mut self, seen: &Sharing, loaded: &Loaded, outcome: &Outcome) -> Self {
+        self.sharing = seen.report(&loaded.scenario, outcome);
+        self.by_second = seen.seconds(&loaded.scenario, outcome);
+        self
     }
 
     /// The report as JSON, pretty-printed, with a newline at the end.

@@ -3,7 +3,7 @@
 //! Reading order: `tree` (the text with its places), `overrides` (`--set`, with `shorthand`
 //! for its keys), `keys` and `kinds`
 //! (how tables are declared and read), then the tables themselves: `world`, `host` with `knobs`
-//! and `offload`, `path` with `element`, `queue`, `chance`, `reorder` and `shared`, `flow` with `apps`
+//! and `offload`, `path` with `element`, `queue`, `files`, `presets`, `chance`, `reorder` and `shared`, `flow` with `apps`
 //! and `routes`, `tap`; and what makes many runs of one, `sweep`. [`schema()`] tells editors the same and [`reference()`]
 //! people; [`report()`] shows errors beside the text. The format is described in
 //! docs/scenario.md.
@@ -12,6 +12,7 @@ mod apps;
 mod chance;
 mod element;
 mod error;
+mod files;
 mod flow;
 mod host;
 mod hosts;
@@ -22,6 +23,7 @@ mod nearest;
 mod offload;
 mod overrides;
 mod path;
+mod presets;
 mod queue;
 mod reference;
 mod reorder;
@@ -50,6 +52,7 @@ use source::{Fault, Sources};
 use tree::Node;
 
 pub use error::ScenarioError;
+pub use files::{Files, ReadFile};
 pub use nearest::nearest;
 pub use reference::reference;
 pub use report::{Look, report};
@@ -63,6 +66,8 @@ pub struct Overrides {
     pub set: Vec<String>,
     /// Seed, applied last.
     pub seed: Option<u64>,
+    /// The files that the scenario names.
+    pub files: Files,
 }
 
 /// A scenario with the text it stands for.
@@ -70,7 +75,8 @@ pub struct Overrides {
 pub struct Loaded {
     /// What to run.
     pub scenario: Scenario,
-    /// SHA-256 of [`Loaded::text`] in lower-case hexadecimal.
+    /// SHA-256 of [`Loaded::text`] in lower-case hexadecimal; where it names files, that of the text
+    /// with a line for each behind it: its SHA-256, two blanks and its name.
     pub sha256: String,
     /// The text with the overrides worked in; without any, the text of the file as it is.
     pub text: String,
@@ -90,7 +96,7 @@ pub fn load(
         Ok(root) => root,
         Err(faults) => return Err(sources.errors(faults)),
     };
-    let mut reader = Reader::default();
+    let mut reader = Reader { files: overrides.files.clone(), ..Reader::default() };
     let changes = changes(overrides, &root, &mut sources, &mut reader);
     for change in &changes {
         if let Err(fault) = change.apply(&mut root) {
@@ -110,7 +116,7 @@ pub fn load(
     }
     match world::read(&root, &sources, &mut reader) {
         Some(scenario) => {
-            let sha256 = hex(&Sha256::digest(&composed));
+            let sha256 = digest(&composed, &reader.files);
             Ok(Loaded { scenario, sha256, text: composed })
         }
         None => Err(sources.errors(reader.faults)),
@@ -154,6 +160,12 @@ fn compose(text: &str, changes: &[Override]) -> Result<String, TomlError> {
     let mut document: DocumentMut = text.parse()?;
     changes.iter().for_each(|change| change.compose(&mut document));
     Ok(document.to_string())
+}
+
+/// Of a text and the files that it names.
+fn digest(text: &str, files: &Files) -> String {
+    let lines = files.digests().into_iter().map(|(name, sha256)| format!("{sha256}  {name}\n"));
+    hex(&Sha256::digest(text.to_owned() + &lines.collect::<String>()))
 }
 
 fn hex(bytes: &[u8]) -> String {

@@ -10,8 +10,9 @@ use lab::kernel_log::{BlackBox, Side, Siftr};
 use lab::qlog::Qlog;
 use lab::run_report::{RunReport, table};
 use lab::scenario::nearest;
+use lab::sharing::{self, Sharing};
 use packet::Segment;
-use record::{Event, Recorder, SenderState, Who};
+use record::{Event, Movement, Recorder, SenderState, Who};
 use sim::scenario::{Scenario, TapPlace};
 use sim::{Observer, Outcome, Watch};
 use trace::csv::CsvRecorder;
@@ -81,6 +82,7 @@ pub(super) fn run(args: RunArgs) -> Result<ExitCode, Failure> {
         progress: Progress::new(scenario.duration),
         files_wanted,
     };
+    let mut seen = Sharing::concerns(scenario).then(|| Sharing::new(scenario));
     let outcome = if csv.is_some() || svg.is_some() || logged.is_some() {
         let curves = svg.is_some().then(|| Curves::new(scenario));
         let mut rows =
@@ -98,7 +100,7 @@ pub(super) fn run(args: RunArgs) -> Result<ExitCode, Failure> {
             rows.qlog = Some(log.map_err(|error| failed(args.qlog.as_deref(), &error))?);
         }
         let mut watch = Watch(rows, taps);
-        let outcome = simulate(scenario, &mut watch)?;
+        let outcome = simulate(scenario, &mut watch, seen.as_mut())?;
         let Watch(rows, watched) = watch;
         taps = watched;
         if let Some(csv) = rows.csv {
@@ -121,7 +123,7 @@ pub(super) fn run(args: RunArgs) -> Result<ExitCode, Failure> {
         }
         outcome
     } else {
-        simulate(scenario, &mut taps)?
+        simulate(scenario, &mut taps, seen.as_mut())?
     };
     drop(taps.progress);
     if let Some(capture) = taps.capture {
@@ -129,15 +131,62 @@ pub(super) fn run(args: RunArgs) -> Result<ExitCode, Failure> {
     }
     match taps.lines {
         Some(lines) => drop(lines.finish().map_err(|error| Failure::stdout(&error))?),
-        None if args.json => print(&RunReport::new(&loaded, &outcome).to_json())?,
-        None => print(&table(&loaded, &outcome))?,
+        None if args.json => {
+            let report = RunReport::new(&loaded, &outcome);
+            let report = match &seen {
+                Some(seen) => report.with(seen, &loaded, &outcome),
+                None => report,
+            };
+            print(&report.to_json())?;
+        }
+        None => {
+            print(&table(&loaded, &outcome))?;
+            if let Some(seen) = &seen {
+                print(&format!("\n{}", sharing::text(&seen.report(scenario, &outcome))))?;
+            }
+        }
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn simulate(scenario: &Scenario, observer: &mut impl Observer) -> Result<Outcome, Failure> {
-    sim::run(scenario, observer)
-        .map_err(|error| Failure::new(format!("the scenario cannot be set up: {error:?}")))
+fn simulate<O: Observer>(
+    scenario: &Scenario,
+    observer: &mut O,
+    seen: Option<&mut Sharing>,
+) -> Result<Outcome, Failure> {
+    let outcome = match seen {
+        Some(seen) => sim::run(scenario, &mut Beside(seen, observer)),
+        None => sim::run(scenario, observer),
+    };
+    outcome.map_err(|error| Failure::new(format!("the scenario cannot be set up: {error:?}")))
+}
+
+/// Watches how flows share, beside another observer.
+struct Beside<'a, O>(&'a mut Sharing, &'a mut O);
+
+impl<O: Observer> Recorder for Beside<'_, O> {
+    const ON: bool = true;
+    const PACKETS: bool = true;
+
+    fn record(&mut self, at: Instant, who: Who, event: Event, state: Option<&SenderState>) {
+        self.0.record(at, who, event, state);
+        self.1.record(at, who, event, state);
+    }
+
+    fn moved(&mut self, at: Instant, movement: Movement) {
+        self.0.moved(at, movement);
+        self.1.moved(at, movement);
+    }
+}
+
+impl<O: Observer> Observer for Beside<'_, O> {
+    fn tap(&mut self, at: Instant, tap: usize, outbound: bool, segment: &Segment) {
+        self.1.tap(at, tap, outbound, segment);
+    }
+
+    fn progress(&mut self, now: Instant) {
+        self.1.progress(now);
+    }
 }
 
 /// The host whose view of a run is meant where none is named.

@@ -30,7 +30,11 @@ pub(super) fn run(args: SweepArgs) -> Result<ExitCode, Failure> {
     let name = file.display().to_string();
     let text = decode(&bytes, &name).map_err(Failure::Scenario)?;
     let overrides = StudyOverrides {
-        scenario: Overrides { set: args.scenario.set, seed: args.scenario.seed },
+        scenario: Overrides {
+            set: args.scenario.set,
+            seed: args.scenario.seed,
+            files: super::files_beside(&file),
+        },
         axes: args.axis,
         repeat: args.repeat,
         only: args.only,

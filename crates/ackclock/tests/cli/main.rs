@@ -8,5 +8,6 @@ mod outputs;
 mod outside;
 mod packet_scripts;
 mod place;
+mod sharing;
 mod sweeps;
 mod theory;

@@ -208,9 +208,13 @@ fn the_sample_scenarios_run() {
     let place = Place::new("the_sample_scenarios_run");
     let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios");
     let mut count = 0;
-    for entry in fs::read_dir(directory).unwrap() {
+    let presets = fs::read_dir(format!("{directory}/presets")).unwrap();
+    for entry in fs::read_dir(directory).unwrap().chain(presets) {
         let path = entry.unwrap().path();
-        place.run(&["run", path.to_str().unwrap(), "--set", "duration=3s"]).ok();
+        if path.is_dir() {
+            continue;
+        }
+        place.run(&["run", path.to_str().unwrap(), "--set", "duration=12s"]).ok();
         count += 1;
     }
     assert!(count >= 3, "{count}");

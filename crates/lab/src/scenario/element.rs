@@ -1,11 +1,13 @@
 //! Elements of a road.
 
 use net::link::Limit;
+use net::trace::Schedule;
+use serde_json::{Value as Json, json};
 use sim::scenario::{Capacity, During, Element, Only, Policy, Rule};
 use units::{Bytes, Duration, Rate};
 
 use super::chance::{self, Choice};
-use super::keys::{AnyKey, Fields, Key, Located, Reader, Section};
+use super::keys::{AnyKey, Fields, Key, Kind, Located, Reader, Section, Shape};
 use super::kinds::{OneOf, Queue, Size, Span, Speed, Sub, Switch, Whole, Words};
 use super::queue::Discipline;
 use super::reorder;
@@ -93,12 +95,20 @@ pub(super) static SHARED_ELEMENT: Section = Section {
     elsewhere: not_an_element,
 };
 
-static RATE: Key<Speed> = Key::required("rate", Speed, "rate of the line, of IP bytes");
+static RATE: Key<Speed> = Key::optional("rate", Speed, "", "rate of the line, of IP bytes");
+static TRACE: Key<Recording> = Key::optional(
+    "trace",
+    Recording,
+    "",
+    "a recording that the line follows, as of mahimahi: a file beside this one with a moment in \
+     milliseconds in each line, at which there is room for 1500 bytes; or `preset:lte-down`, \
+     `preset:lte-up`",
+);
 static BUFFER: Key<Queue> = Key::required(
     "buffer",
     Queue,
     "room of the queue, the packet on the line not counted; `1bdp` is the rate times the delays \
-     of both ways",
+     of both ways; of a recording, its mean rate",
 );
 static QUEUE: Key<Discipline> = Key::optional(
     "queue",
@@ -110,8 +120,8 @@ static QUEUE: Key<Discipline> = Key::optional(
 /// A queue and a line.
 pub(super) static LINK_SECTION: Section = Section {
     what: "a link",
-    keys: &[&RATE, &BUFFER, &QUEUE],
-    one_of: &[],
+    keys: &[&RATE, &TRACE, &BUFFER, &QUEUE],
+    one_of: &["rate", "trace"],
     elsewhere: |key| match key {
         "delay" => Some("a delay is an element of its own: { link = { ... } }, { delay = ... }"),
         "loss" => Some("loss is an element of its own: { loss = ... }, { link = { ... } }"),
@@ -230,6 +240,36 @@ pub(super) fn not_on_a_path(key: &str) -> Option<&'static str> {
     }
 }
 
+/// The name of a recording.
+struct Recording;
+
+impl Shape for Recording {
+    fn schema(&self) -> Json {
+        json!({ "type": "string" })
+    }
+
+    fn takes(&self) -> String {
+        "name of a file".into()
+    }
+}
+
+impl Kind for Recording {
+    type Value = Schedule;
+
+    fn read(&self, key: &str, node: &Node, reader: &mut Reader) -> Option<Schedule> {
+        let name = Words.read(key, node, reader)?;
+        match reader.files.recording(&name) {
+            Ok(schedule) => Some(schedule),
+            Err(wrong) => {
+                let fault =
+                    Fault::new(node.place, format!("this recording cannot be used: {wrong}"));
+                reader.report(fault);
+                None
+            }
+        }
+    }
+}
+
 /// An element before `1bdp` is known.
 pub(super) enum Draft {
     Whole(Element),
@@ -257,7 +297,8 @@ pub(super) fn draft(
             true => fields.get(&QUEUE, reader).map(|queue| queue.value),
             false => Some(Policy::DropTail),
         };
-        let capacity = Capacity::Rate(rate?.value);
+        let trace = fields.get(&TRACE, reader).map(|trace| Capacity::Trace(trace.value));
+        let capacity = rate.map(|rate| Capacity::Rate(rate.value)).or(trace)?;
         return Some(Draft::Link { capacity, buffer: buffer?, queue: queue? });
     }
     if let Some(node) = fields.node(&SHAPER) {

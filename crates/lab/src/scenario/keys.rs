@@ -7,6 +7,7 @@
 
 use serde_json::{Map, Value as Json, json};
 
+use super::files::Files;
 use super::nearest::{did_you_mean, nearest, one_of};
 use super::source::{Fault, Place};
 use super::tree::{Entry, Node, Value};
@@ -60,10 +61,11 @@ pub(super) struct Section {
     pub(super) elsewhere: fn(&str) -> Option<&'static str>,
 }
 
-/// Collects what is wrong.
+/// Collects what is wrong, and reads the files that tables name.
 #[derive(Debug, Default)]
 pub(super) struct Reader {
     pub(super) faults: Vec<Fault>,
+    pub(super) files: Files,
 }
 
 /// A value with its place.
@@ -245,6 +247,11 @@ impl<'n> Fields<'n> {
     /// Is the key written, rightly or wrongly?
     pub(super) fn has<S>(&self, key: &Key<S>) -> bool {
         self.entry(key.name).is_some()
+    }
+
+    /// Does it have keys that it does not know, which have reports of their own?
+    pub(super) fn has_strangers(&self) -> bool {
+        self.entries.iter().any(|entry| !self.section.knows(&entry.key))
     }
 
     /// The value of a key as it stands.

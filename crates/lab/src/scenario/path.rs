@@ -6,8 +6,9 @@ use units::Duration;
 
 use super::element::{self, Draft, ELEMENT, not_on_a_path};
 use super::hosts::Hosts;
-use super::keys::{Fields, Key, Located, Reader, Section, Shape};
-use super::kinds::Words;
+use super::keys::{AnyKey as _, Fields, Key, Located, Reader, Section, Shape};
+use super::kinds::{OneOf, Words};
+use super::presets;
 use super::shared::SharedElements;
 use super::source::Fault;
 use super::tree::Node;
@@ -19,16 +20,30 @@ static NAME: Key<Words> =
     Key::optional("name", Words, "none", "tells it from other paths between the same hosts");
 static FROM: Key<Words> = Key::required("from", Words, "host where `forward` begins");
 static TO: Key<Words> = Key::required("to", Words, "host where `forward` ends");
-static FORWARD: Key<Road> =
-    Key::required("forward", Road, "elements from `from` to `to`, in the order packets meet them");
-static RETURN: Key<Road> =
-    Key::required("return", Road, "elements on the way back, in the order packets meet them");
+static PRESET: Key<OneOf> = Key::optional(
+    "preset",
+    OneOf { names: &presets::NAMES },
+    "",
+    "both roads are those of a path that comes with the program, `scenarios/presets/NAME.toml`",
+);
+static FORWARD: Key<Road> = Key::optional(
+    "forward",
+    Road,
+    "",
+    "elements from `from` to `to`, in the order packets meet them",
+);
+static RETURN: Key<Road> = Key::optional(
+    "return",
+    Road,
+    "needed with `forward`",
+    "elements on the way back, in the order packets meet them",
+);
 
 /// Two one-way roads.
 pub(super) static SECTION: Section = Section {
     what: "a path",
-    keys: &[&NAME, &FROM, &TO, &FORWARD, &RETURN],
-    one_of: &[],
+    keys: &[&NAME, &FROM, &TO, &PRESET, &FORWARD, &RETURN],
+    one_of: &["preset", "forward"],
     elsewhere: |key| match key {
         "reverse" | "back" | "backward" => Some("the way back is called `return`"),
         "rate" | "buffer" | "link" | "delay" => {
@@ -80,8 +95,7 @@ pub(super) fn read(
     };
     let name = fields.get(&NAME, reader);
     let ends = hosts.pair(&fields, &FROM, &TO, reader);
-    let forward = road(&fields, &FORWARD, shared, reader);
-    let back = road(&fields, &RETURN, shared, reader);
+    let (forward, back) = roads(&fields, shared, reader);
     let delays =
         |road: &[Draft]| road.iter().fold(Duration::ZERO, |sum, draft| sum + draft.delay(shared));
     let roads = forward.zip(back).and_then(|(forward, back)| {
@@ -94,13 +108,36 @@ pub(super) fn read(
     PathRead { name, ends, path }
 }
 
-fn road(
-    fields: &Fields<'_>,
-    key: &Key<Road>,
-    shared: &SharedElements,
-    reader: &mut Reader,
-) -> Option<Vec<Draft>> {
-    let node = fields.node(key)?;
+type Drafts = Option<Vec<Draft>>;
+
+/// Both roads, written out or of a preset.
+fn roads(fields: &Fields<'_>, shared: &SharedElements, reader: &mut Reader) -> (Drafts, Drafts) {
+    if let Some(key) = fields.node(&PRESET) {
+        if let Some(node) = fields.node(&RETURN) {
+            let message = "a path has either `preset` or roads of its own, not both";
+            reader.report(Fault::new(node.place, message));
+        }
+        let Some(name) = fields.get(&PRESET, reader) else { return (None, None) };
+        return match presets::roads(name.value, key) {
+            Ok([forward, back]) => {
+                (road(&FORWARD, &forward, shared, reader), road(&RETURN, &back, shared, reader))
+            }
+            Err(fault) => {
+                reader.report(fault);
+                (None, None)
+            }
+        };
+    }
+    if fields.has(&FORWARD) && !fields.has(&RETURN) && !fields.has_strangers() {
+        let fault = Fault::new(fields.place, "a path needs `return`");
+        reader.report(fault.hint(RETURN.help().to_owned()));
+    }
+    let forward = fields.node(&FORWARD).and_then(|node| road(&FORWARD, node, shared, reader));
+    let back = fields.node(&RETURN).and_then(|node| road(&RETURN, node, shared, reader));
+    (forward, back)
+}
+
+fn road(key: &Key<Road>, node: &Node, shared: &SharedElements, reader: &mut Reader) -> Drafts {
     let items = reader.list(key.name, node)?;
     if items.len() > MAX_ELEMENTS {
         let fault = Fault::new(node.place, "this road has too many elements");

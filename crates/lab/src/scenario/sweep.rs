@@ -17,6 +17,7 @@ mod tests;
 use sha2::{Digest, Sha256};
 use sim::scenario::Scenario;
 
+use super::files::Files;
 use super::keys::{Fields, Key, Located, Reader, Section};
 use super::kinds::{Whole, Words};
 use super::overrides::Override;
@@ -105,6 +106,7 @@ pub struct Study<'t> {
     repeat: u64,
     seed: u64,
     only: Vec<String>,
+    files: Files,
 }
 
 impl core::fmt::Debug for Study<'_> {
@@ -126,7 +128,8 @@ impl<'t> Study<'t> {
     ) -> Result<Self, Vec<ScenarioError>> {
         let (mut sources, file) = Sources::new(file_name, text);
         let mut root = tree::parse(text, file).map_err(|faults| sources.errors(faults))?;
-        let mut reader = Reader::default();
+        let files = overrides.scenario.files.clone();
+        let mut reader = Reader { files: files.clone(), ..Reader::default() };
         let changes = super::changes(&overrides.scenario, &root, &mut sources, &mut reader);
         for change in &changes {
             if let Err(fault) = change.apply(&mut root) {
@@ -173,7 +176,8 @@ impl<'t> Study<'t> {
         }
         let repeat = overrides.repeat.or(sweep.repeat).unwrap_or(1);
         let only = conditions.iter().map(|(text, _)| (*text).to_owned()).collect();
-        let study = Self { sources, root, text: composed, axes, grid, repeat, seed: 0, only };
+        let study =
+            Self { sources, root, text: composed, axes, grid, repeat, seed: 0, only, files };
         let seed = study.try_values()?;
         Ok(Self { seed, ..study })
     }
@@ -205,7 +209,7 @@ impl<'t> Study<'t> {
 
     fn scenario_at(&self, point: &[usize]) -> Result<Scenario, Vec<Fault>> {
         let mut root = self.root.clone();
-        let mut reader = Reader::default();
+        let mut reader = Reader { files: self.files.clone(), ..Reader::default() };
         for (axis, &value) in self.axes.iter().zip(point) {
             for (key, node) in axis.settings(value) {
                 if let Err(fault) = Override::apply_at(&mut root, key, node) {
@@ -286,8 +290,8 @@ impl<'t> Study<'t> {
         &self.text
     }
 
-    /// What the runs depend on besides the program, as JSON: the text, axes, repetitions and
-    /// conditions.
+    /// What the runs depend on besides the program, as JSON: the text, axes, repetitions, conditions
+    /// and the SHA-256 of the files that they name.
     pub fn definition(&self) -> serde_json::Value {
         let axes: Vec<_> = self
             .axes
@@ -297,12 +301,18 @@ impl<'t> Study<'t> {
                 serde_json::json!({ "keys": axis.names().collect::<Vec<_>>(), "values": values })
             })
             .collect();
-        serde_json::json!({
+        let mut definition = serde_json::json!({
             "scenario": self.text,
             "axes": axes,
             "repeat": self.repeat,
             "only": self.only,
-        })
+        });
+        let files: serde_json::Map<String, serde_json::Value> =
+            self.files.digests().into_iter().map(|(name, sha256)| (name, sha256.into())).collect();
+        if !files.is_empty() {
+            definition["files"] = files.into();
+        }
+        definition
     }
 
     /// SHA-256 of [`Study::definition`] in lower-case hexadecimal.

@@ -5,6 +5,7 @@ mod elements;
 mod errors;
 mod mutations;
 mod overrides;
+mod queues;
 mod values;
 
 use super::{Loaded, Overrides, ScenarioError, load};
@@ -76,7 +77,7 @@ flow = [ { name = "f", from = "a", to = "b", bulk = "1MB" } ]
 
 fn loaded(text: &str, set: &[&str]) -> Result<Loaded, Vec<ScenarioError>> {
     let set = set.iter().map(|argument| (*argument).to_owned()).collect();
-    load(text, "test.toml", &Overrides { set, seed: None })
+    load(text, "test.toml", &Overrides { set, ..Overrides::default() })
 }
 
 /// The mistakes of a text, one line each.

@@ -142,6 +142,21 @@ impl Node {
         }
     }
 
+    /// Everything in it stands at `place`.
+    pub(super) fn stand_at(&mut self, place: Place) {
+        self.place = place;
+        match &mut self.value {
+            Value::List(items) => items.iter_mut().for_each(|item| item.stand_at(place)),
+            Value::Table(entries) => {
+                for entry in entries {
+                    entry.place = place;
+                    entry.node.stand_at(place);
+                }
+            }
+            _ => {}
+        }
+    }
+
     /// What it is, for an error: the value as it was written, or its kind if it has parts.
     pub(super) fn describe(&self) -> String {
         match &self.value {

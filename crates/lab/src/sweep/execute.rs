@@ -8,6 +8,7 @@ use std::thread;
 
 use super::Row;
 use crate::scenario::{ScenarioError, Study};
+use crate::sharing::{Sharing, SharingReport};
 
 /// Rows that wait for the one who keeps them, for each thread.
 const WAITING: usize = 64;
@@ -83,8 +84,17 @@ enum Fault {
 fn simulate(study: &Study<'_>, run: u64) -> Result<Row, Fault> {
     let scenario = study.scenario(run).map_err(|errors| Fault::Scenario(run, errors))?;
     // A fault of the program in one run must not take the others with it.
-    let outcome = catch_unwind(AssertUnwindSafe(|| sim::run(&scenario, &mut record::Off)))
+    let work = || {
+        if !Sharing::concerns(&scenario) {
+            return Ok((sim::run(&scenario, &mut record::Off)?, SharingReport::default()));
+        }
+        let mut seen = Sharing::new(&scenario);
+        let outcome = sim::run(&scenario, &mut seen)?;
+        let report = seen.report(&scenario, &outcome);
+        Ok::<_, sim::SetupError>((outcome, report))
+    };
+    let (outcome, sharing) = catch_unwind(AssertUnwindSafe(work))
         .map_err(|_| Fault::Run(run, "the program failed, which is a fault of its own".into()))?
         .map_err(|error| Fault::Run(run, format!("the scenario cannot be set up: {error:?}")))?;
-    Ok(Row::new(study, run, &outcome))
+    Ok(Row::new(study, run, &outcome, sharing))
 }

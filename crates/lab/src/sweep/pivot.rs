@@ -66,7 +66,7 @@ impl Pivot {
         }
         for flow in &row.flows {
             if self.question.flow.as_ref().is_none_or(|name| *name == flow.name)
-                && let Some(value) = (self.question.figure.of)(flow)
+                && let Some(value) = (self.question.figure.of)(row, flow)
             {
                 self.cells[side][top].add(value);
             }
@@ -209,7 +209,8 @@ mod tests {
             latency: None,
         };
         let set = vec![("delay".into(), delay.into()), ("cc".into(), cc.into())];
-        Row { run, seed: run, set, ended_s: 1.0, segments_simulated: 1, flows: vec![flow] }
+        let sharing = crate::sharing::SharingReport::default();
+        Row { run, seed: run, set, ended_s: 1.0, segments_simulated: 1, flows: vec![flow], sharing }
     }
 
     fn pivot(rows: &[&str], columns: &[&str], of: &[Row]) -> Pivot {

@@ -5,6 +5,7 @@ use sim::Outcome;
 
 use crate::run_report::FlowReport;
 use crate::scenario::Study;
+use crate::sharing::SharingReport;
 
 /// Version of the form of a row; a new field does not change it, a changed or missing one does.
 pub const FORMAT: u32 = 1;
@@ -25,11 +26,14 @@ pub struct Row {
     pub segments_simulated: u64,
     /// One for each flow, in the order of the scenario.
     pub flows: Vec<FlowReport>,
+    /// How flows shared, and what lines did; of several flows and of managed queues.
+    #[serde(flatten)]
+    pub sharing: SharingReport,
 }
 
 impl Row {
     /// Of `run`, which ended so.
-    pub fn new(study: &Study<'_>, run: u64, outcome: &Outcome) -> Self {
+    pub fn new(study: &Study<'_>, run: u64, outcome: &Outcome, sharing: SharingReport) -> Self {
         Self {
             run,
             seed: study.seed(run),
@@ -37,6 +41,7 @@ impl Row {
             ended_s: outcome.ended.as_secs_f64(),
             segments_simulated: outcome.segments,
             flows: outcome.flows.iter().map(FlowReport::new).collect(),
+            sharing,
         }
     }
 

@@ -122,6 +122,11 @@ fn path(
             climate.size_by_round_trip(road, luck);
         }
     }
+    if !endless && luck.once_in(40) {
+        let preset = luck.pick(&["lte", "datacenter", "home-wifi", "transatlantic"]);
+        keys.insert("preset".into(), preset.into());
+        return Value::Table(keys);
+    }
     let [forward, back] = roads;
     keys.insert("forward".into(), forward.into());
     keys.insert("return".into(), back.into());

@@ -96,6 +96,10 @@ impl Climate {
 
     fn managed_link(&self, luck: &mut Luck) -> Value {
         let (rate, buffer, queue) = (luck.rate(500..=1_000_000), self.buffer(luck), queue(luck));
+        if luck.once_in(4) {
+            let trace = luck.pick(&["preset:lte-down", "preset:lte-up"]).into();
+            return table([("link", table([("trace", trace), ("buffer", buffer)]))]);
+        }
         table([("link", table([("rate", rate), ("buffer", buffer), ("queue", queue)]))])
     }
 

@@ -77,7 +77,7 @@ fn comments_beside_a_changed_value_stay() {
 
 #[test]
 fn the_seed_has_an_argument_of_its_own() {
-    let seeded = |seed| load(SMALL, "test.toml", &Overrides { set: Vec::new(), seed });
+    let seeded = |seed| load(SMALL, "test.toml", &Overrides { seed, ..Overrides::default() });
     let loaded = seeded(Some(99)).unwrap();
     assert_eq!(loaded.scenario.seed, 99);
     assert_eq!(loaded.text, format!("{SMALL}seed = 99\n"));

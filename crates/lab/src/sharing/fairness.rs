@@ -1,0 +1,162 @@
+//! How fairly flows share: Jain's index, over the whole run and second by second, and how long it
+//! takes until they do.
+//!
+//! Jain's index of n rates is the square of their sum over n times the sum of their squares (Jain,
+//! Chiu and Hawe, DEC Research Report TR-301, 1984): 1 if all are alike, 1/n if one has all.
+//!
+//! Flows have come to share fairly at the end of the first whole second in which the index of
+//! all flows under way is at least 1/(1 + d^2), with d = 0.1: for two flows of one bottleneck these are shares of 55 and
+//! 45 %, the delta-fair shares of (1 +- d)/2 by which RFC 5166 section 2.3.2 measures convergence
+//! times (Bansal, Balakrishnan, Floyd and Shenker, SIGCOMM 2001).
+
+use serde::{Deserialize, Serialize};
+use sim::Outcome;
+use sim::scenario::Scenario;
+use units::{Duration, Instant};
+
+/// How far from alike shares may be that count as fair.
+pub const DELTA: f64 = 0.1;
+
+const SECOND: u64 = 1_000_000_000;
+
+/// How several flows shared.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FairnessReport {
+    /// Jain's index of the goodputs of all flows, each over its own time.
+    pub jain_index: f64,
+    /// Mean of Jain's index over all whole seconds in which at least two flows were under way.
+    pub mean_jain_index: Option<f64>,
+    /// Least of them.
+    pub min_jain_index: Option<f64>,
+    /// From the start of the last flow to the end of the first second in which all flows under way
+    /// shared fairly, [`DELTA`]; `None` if there was none.
+    pub convergence_s: Option<f64>,
+}
+
+/// What flows had, second by second.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SecondsReport {
+    /// For each flow its goodput in each second of the run, in bit/s.
+    pub goodput_bps: Vec<Vec<f64>>,
+    /// Jain's index of those under way for the whole of each second; `None` for fewer than two.
+    pub jain_index: Vec<Option<f64>>,
+}
+
+/// Jain's index; 1 if there are no rates, or all are 0: all are alike.
+pub fn jain(rates: &[f64]) -> f64 {
+    let sum: f64 = rates.iter().sum();
+    let squares: f64 = rates.iter().map(|rate| rate * rate).sum();
+    if squares > 0.0 { sum * sum / (rates.len() as f64 * squares) } else { 1.0 }
+}
+
+/// Bytes that each flow's application read in each second.
+#[derive(Debug, Clone)]
+pub(super) struct Seconds {
+    flows: Vec<Vec<u64>>,
+}
+
+impl Seconds {
+    pub(super) fn new(flows: usize) -> Self {
+        Self { flows: vec![Vec::new(); flows] }
+    }
+
+    pub(super) fn add(&mut self, flow: usize, at: Instant, bytes: u64) {
+        let second = (at.as_nanos() / SECOND) as usize;
+        let Some(seconds) = self.flows.get_mut(flow) else { return };
+        if seconds.len() <= second {
+            seconds.resize(second + 1, 0);
+        }
+        seconds[second] += bytes;
+    }
+
+    /// Bytes of a flow in a second.
+    fn bytes(&self, flow: usize, second: usize) -> u64 {
+        self.flows[flow].get(second).copied().unwrap_or(0)
+    }
+
+    /// Jain's index of each whole second; `None` with fewer than two flows under way in it.
+    fn indices(&self, scenario: &Scenario, outcome: &Outcome) -> Vec<Option<f64>> {
+        let spans: Vec<(u64, u64)> = scenario
+            .flows
+            .iter()
+            .zip(&outcome.flows)
+            .map(|(flow, result)| {
+                let begin = flow.start.as_nanos();
+                (begin, begin + result.duration.as_nanos())
+            })
+            .collect();
+        let whole = outcome.ended.as_nanos() / SECOND;
+        let index = |second: u64| {
+            let (from, until) = (second * SECOND, (second + 1) * SECOND);
+            let under_way = spans.iter().enumerate();
+            let rates: Vec<f64> = under_way
+                .filter(|(_, (begin, end))| *begin <= from && *end >= until)
+                .map(|(flow, _)| self.bytes(flow, second as usize) as f64)
+                .collect();
+            (rates.len() > 1).then(|| jain(&rates))
+        };
+        (0..whole).map(index).collect()
+    }
+
+    pub(super) fn report(&self, scenario: &Scenario, outcome: &Outcome) -> Option<FairnessReport> {
+        if self.flows.len() < 2 {
+            return None;
+        }
+        let goodputs: Vec<f64> = outcome.flows.iter().map(sim::FlowOutcome::goodput_bps).collect();
+        let indices = self.indices(scenario, outcome);
+        let known: Vec<f64> = indices.iter().copied().flatten().collect();
+        let last = scenario.flows.iter().map(|flow| flow.start).max().unwrap_or(Duration::ZERO);
+        let first = last.as_nanos().div_ceil(SECOND) as usize;
+        let fair = 1.0 / (1.0 + DELTA * DELTA);
+        let behind = indices.iter().enumerate().skip(first);
+        let converged = behind.clone().find(|(_, index)| index.is_some_and(|index| index >= fair));
+        Some(FairnessReport {
+            jain_index: jain(&goodputs),
+            mean_jain_index: (!known.is_empty())
+                .then(|| known.iter().sum::<f64>() / known.len() as f64),
+            min_jain_index: known.iter().copied().reduce(f64::min),
+            convergence_s: converged.map(|(second, _)| (second + 1) as f64 - last.as_secs_f64()),
+        })
+    }
+
+    pub(super) fn by_second(
+        &self,
+        scenario: &Scenario,
+        outcome: &Outcome,
+    ) -> Option<SecondsReport> {
+        if self.flows.len() < 2 {
+            return None;
+        }
+        let count = outcome.ended.as_nanos().div_ceil(SECOND) as usize;
+        let of = |flow| (0..count).map(|second| self.bytes(flow, second) as f64 * 8.0).collect();
+        Some(SecondsReport {
+            goodput_bps: (0..self.flows.len()).map(of).collect(),
+            jain_index: self.indices(scenario, outcome),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The examples of the report's section 2: a share of k in n gives k/n.
+    #[test]
+    fn tr_301_the_index_is_the_share_of_those_served() {
+        let is =
+            |rates: &[f64], index: f64| assert!((jain(rates) - index).abs() < 1e-15, "{rates:?}");
+        is(&[1.0, 1.0, 1.0, 1.0], 1.0);
+        is(&[5.0, 0.0, 0.0, 0.0], 0.25);
+        is(&[3.0, 3.0, 0.0, 0.0, 0.0], 0.4);
+        // The scale does not matter.
+        is(&[1e6, 2e6, 3e6], jain(&[1.0, 2.0, 3.0]));
+        is(&[], 1.0);
+    }
+
+    #[test]
+    fn rfc_5166_delta_fair_shares_of_two_flows_are_55_and_45_percent() {
+        let fair = 1.0 / (1.0 + DELTA * DELTA);
+        assert!((jain(&[0.55, 0.45]) - fair).abs() < 1e-12);
+        assert!(jain(&[0.56, 0.44]) < fair && jain(&[0.54, 0.46]) > fair);
+    }
+}

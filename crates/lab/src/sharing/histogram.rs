@@ -1,0 +1,92 @@
+//! Waits in bounded memory: exact to a part in 128, the least and the greatest exactly.
+
+use units::Duration;
+
+/// Bits of a wait that are kept.
+const BITS: u32 = 7;
+
+/// Counts of waits by their size.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Histogram {
+    /// Waits below 128 ns by themselves, then 128 ranges for each doubling.
+    counts: Vec<u64>,
+    total: u64,
+    most: u64,
+}
+
+/// The range a wait belongs to.
+fn range_of(ns: u64) -> usize {
+    let shift = (u64::BITS - ns.leading_zeros()).saturating_sub(BITS + 1);
+    ((u64::from(shift) << BITS) + (ns >> shift)) as usize
+}
+
+/// The longest wait of a range.
+fn end_of(range: usize) -> u64 {
+    let range = range as u64;
+    if range < 2 << BITS {
+        return range;
+    }
+    let shift = (range >> BITS) - 1;
+    let step = range - (shift << BITS);
+    ((step + 1) << shift) - 1
+}
+
+impl Histogram {
+    pub(super) fn add(&mut self, wait: Duration) {
+        let range = range_of(wait.as_nanos());
+        if self.counts.len() <= range {
+            self.counts.resize(range + 1, 0);
+        }
+        self.counts[range] += 1;
+        self.total += 1;
+        self.most = self.most.max(wait.as_nanos());
+    }
+
+    pub(super) fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// The least wait that so many thousandths of all do not exceed, rounded up by less than a
+    /// part in 128; `None` of none.
+    pub(super) fn quantile(&self, thousandths: u64) -> Option<Duration> {
+        let wanted = (u128::from(self.total) * u128::from(thousandths)).div_ceil(1_000).max(1);
+        let mut seen = 0;
+        let place = self.counts.iter().position(|count| {
+            seen += u128::from(*count);
+            seen >= wanted
+        })?;
+        Some(Duration::from_nanos(end_of(place).min(self.most)))
+    }
+
+    pub(super) fn max(&self) -> Option<Duration> {
+        (self.total > 0).then_some(Duration::from_nanos(self.most))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_follow_one_another_and_hold_their_waits() {
+        let mut last = 0;
+        for ns in (0..100_000).chain((1..63).flat_map(|bit| [(1 << bit) - 1, 1 << bit])) {
+            let range = range_of(ns);
+            let end = end_of(range);
+            assert!(end >= ns && end - ns <= ns / 128, "{ns} in {range}, up to {end}");
+            assert!(range == 0 || end_of(range - 1) < ns, "{ns} in {range}");
+            last = last.max(range);
+        }
+        assert!(last < 8_000);
+    }
+
+    #[test]
+    fn quantiles_are_those_of_the_waits() {
+        let mut waits = Histogram::default();
+        assert_eq!((waits.quantile(500), waits.max()), (None, None));
+        (1..=100).for_each(|ns| waits.add(Duration::from_nanos(ns)));
+        let of = |thousandths| waits.quantile(thousandths).unwrap().as_nanos();
+        assert_eq!([of(1), of(500), of(950), of(990), of(1_000)], [1, 50, 95, 99, 100]);
+        assert_eq!(waits.total(), 100);
+    }
+}
