@@ -1,11 +1,12 @@
 # `make test` is all the tests; it installs the two tools they compare with where it can.
 
-.PHONY: test lint tools digest
+.PHONY: test lint tools digest python
 
 test: tools lint
 	cargo build --workspace --all-targets
 	cargo test --workspace --quiet
 	$(MAKE) digest
+	$(MAKE) python
 	cargo xtask golden
 	@# Its exit status tells of figures that do not hold. The ones known, explained in their notes,
 	@# are listed in crates/lab/tests/cases.rs, which fails if any other is among them.
@@ -31,6 +32,20 @@ digest:
 	  diff target/digest-release.txt target/digest-wasm.txt && echo "digests: native and wasm32 agree"; \
 	else \
 	  echo "digests: wasm32 skipped, it needs node and rustup's target wasm32-unknown-unknown"; \
+	fi
+
+# The Python package, with its notebooks, in an environment of its own. Skipped where Python cannot make one.
+VENV := $(abspath $(or $(CARGO_TARGET_DIR),target))/python
+python:
+	@if python3 -c 'import ensurepip, venv' > /dev/null 2>&1; then \
+	  python3 -m venv $(VENV) && \
+	  $(VENV)/bin/pip install --quiet --disable-pip-version-check --requirement bindings/python/tests/requirements.txt && \
+	  cargo build --quiet --package ackclock && \
+	  . $(VENV)/bin/activate && cd bindings/python && maturin develop --quiet && \
+	  ACKCLOCK_BIN=$${CARGO_TARGET_DIR:-$(abspath target)}/debug/ackclock python -m pytest -q && \
+	  python -m mypy; \
+	else \
+	  echo "python: skipped, it needs python3 with the module venv"; \
 	fi
 
 # tcpdump and tshark are independent readers of what Ackclock writes.

@@ -51,7 +51,12 @@ fn load_scenario(args: ScenarioArgs) -> Result<(PathBuf, Loaded), Failure> {
     let bytes = fs::read(&file).map_err(|error| Failure::file("read", &file, &error))?;
     let name = file.display().to_string();
     let text = decode(&bytes, &name).map_err(Failure::Scenario)?;
-    let overrides = Overrides { set: args.set, seed: args.seed, files: files_beside(&file) };
+    let overrides = Overrides {
+        set: args.set,
+        seed: args.seed,
+        files: files_beside(&file),
+        ..Overrides::default()
+    };
     let loaded = load(text, &name, &overrides).map_err(Failure::Scenario)?;
     Ok((file, loaded))
 }

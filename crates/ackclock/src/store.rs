@@ -9,8 +9,7 @@ use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use lab::scenario::Study;
-use lab::sweep::{FORMAT, Row, csv};
-use serde::{Deserialize, Serialize};
+use lab::sweep::{About, Row, csv};
 
 use crate::failure::Failure;
 use crate::output::OutFile;
@@ -22,44 +21,14 @@ const TABLE: &str = "runs.csv";
 /// The scenario with what holds for every run worked in.
 const SCENARIO: &str = "scenario.toml";
 
-/// What a directory says of its sweep.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct About {
-    /// [`FORMAT`].
-    format: u32,
-    /// Version of Ackclock.
-    ackclock: String,
-    /// SHA-256 of the definition.
-    sha256: String,
-    /// Runs there are to be.
-    pub(crate) runs: u64,
-    /// Keys of each axis.
-    pub(crate) axes: Vec<Vec<String>>,
-    /// What the runs depend on.
-    definition: serde_json::Value,
-}
-
-impl About {
-    fn new(study: &Study<'_>) -> Self {
-        Self {
-            format: FORMAT,
-            ackclock: env!("CARGO_PKG_VERSION").to_owned(),
-            sha256: study.sha256(),
-            runs: study.runs(),
-            axes: study.axes(),
-            definition: study.definition(),
-        }
-    }
-
-    /// Reads what `dir` says.
-    pub(crate) fn read(dir: &Path) -> Result<Self, Failure> {
-        let path = dir.join(ABOUT);
-        let text = fs::read(&path).map_err(|error| {
-            Failure::new(format!("{} holds no sweep: {ABOUT}: {error}", dir.display()))
-        })?;
-        serde_json::from_slice(&text)
-            .map_err(|error| Failure::new(format!("{} is damaged: {error}", path.display())))
-    }
+/// What `dir` says of its sweep.
+pub(crate) fn read_about(dir: &Path) -> Result<About, Failure> {
+    let path = dir.join(ABOUT);
+    let text = fs::read(&path).map_err(|error| {
+        Failure::new(format!("{} holds no sweep: {ABOUT}: {error}", dir.display()))
+    })?;
+    About::from_json(&text)
+        .map_err(|error| Failure::new(format!("{} is damaged: {error}", path.display())))
 }
 
 /// A sweep under way.
@@ -88,7 +57,7 @@ impl Store {
         let about = About::new(study);
         let begun = dir.join(ABOUT).exists();
         if begun {
-            let known = About::read(dir)?;
+            let known = read_about(dir)?;
             same(dir, &known, &about)?;
             if !resume {
                 let message = format!("{} holds this sweep already", dir.display());
@@ -109,8 +78,7 @@ impl Store {
             }
             fs::create_dir_all(dir).map_err(|error| Failure::file("create", dir, &error))?;
             write_whole(&dir.join(SCENARIO), study.text())?;
-            let json = serde_json::to_string_pretty(&about).unwrap_or_default() + "\n";
-            write_whole(&dir.join(ABOUT), &json)?;
+            write_whole(&dir.join(ABOUT), &about.to_json())?;
         }
         let mut store = Self::journal(dir, &about)?;
         store.recover()?;

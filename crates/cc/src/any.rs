@@ -7,6 +7,7 @@ use crate::contract::{
     RttSample,
 };
 use crate::cubic::{FreeBsdCubic, LinuxCubic, RfcCubic};
+use crate::outside::Piloted;
 use crate::{LinuxReno, NewReno};
 
 /// Any controller, with what it grants: that is asked for several times between two changes.
@@ -30,6 +31,8 @@ enum Which {
     LinuxCubic(LinuxCubic),
     /// RFC 9438's CUBIC.
     RfcCubic(RfcCubic),
+    /// One that is written elsewhere.
+    Piloted(Box<Piloted>),
 }
 
 /// Hands a question to the controller inside.
@@ -41,6 +44,7 @@ macro_rules! ask {
             Which::FreeBsdCubic($cc) => $call,
             Which::LinuxCubic($cc) => $call,
             Which::RfcCubic($cc) => $call,
+            Which::Piloted($cc) => $call,
         }
     };
 }
@@ -54,6 +58,7 @@ macro_rules! tell {
             Which::FreeBsdCubic($cc) => ($call, $cc.control(), $cc.in_recovery()),
             Which::LinuxCubic($cc) => ($call, $cc.control(), $cc.in_recovery()),
             Which::RfcCubic($cc) => ($call, $cc.control(), $cc.in_recovery()),
+            Which::Piloted($cc) => ($call, $cc.control(), $cc.in_recovery()),
         };
         $any.control = control;
         $any.in_recovery = in_recovery;
@@ -170,5 +175,11 @@ impl From<LinuxCubic> for AnyController {
 impl From<RfcCubic> for AnyController {
     fn from(cc: RfcCubic) -> Self {
         Self::new(Which::RfcCubic(cc))
+    }
+}
+
+impl From<Piloted> for AnyController {
+    fn from(cc: Piloted) -> Self {
+        Self::new(Which::Piloted(Box::new(cc)))
     }
 }

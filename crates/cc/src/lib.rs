@@ -4,6 +4,7 @@
 //! (FreeBSD's NewReno, by kernel version), [`linux_reno`] (Linux's `reno`), [`cubic`] (by system and
 //! version), [`linux`] (what Linux's controllers share), [`hystart`] and [`hystart_rfc`] (slow start that ends itself), [`quic_newreno`]
 //! (RFC 9002's, with events of its own), [`any`](mod@any) (one of them, chosen while running),
+//! [`outside`] (those that are written elsewhere),
 //! [`registry`] (names users know).
 //!
 //! A controller is a pure value: event structs in, [`Control`] and [`Change`] out. It knows no
@@ -21,6 +22,7 @@ pub mod hystart_rfc;
 pub mod linux;
 pub mod linux_reno;
 pub mod newreno;
+pub mod outside;
 pub mod quic_newreno;
 pub mod registry;
 
@@ -32,5 +34,6 @@ pub use contract::{
 pub use cubic::{FreeBsdCubic, LinuxCubic, RfcCubic};
 pub use linux_reno::LinuxReno;
 pub use newreno::NewReno;
+pub use outside::Outside;
 pub use quic_newreno::QuicNewReno;
 pub use registry::{Algorithm, NoController};

@@ -1,6 +1,7 @@
 //! Names of controllers, as the systems' own sysctls spell them, and of CUBIC's variants.
 
 use crate::cubic::{VARIANTS, Variant};
+use crate::outside::Outside;
 
 /// A controller that can be had.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,15 +12,18 @@ pub enum Algorithm {
     Reno,
     /// CUBIC of some system and version ([`crate::cubic`]).
     Cubic(Variant),
+    /// One that is written elsewhere, over the system's own Reno.
+    Outside(Outside),
 }
 
 impl Algorithm {
     /// Its name on the system that has it.
-    pub const fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Self::NewReno => "newreno",
             Self::Reno => "reno",
             Self::Cubic(_) => "cubic",
+            Self::Outside(outside) => outside.name(),
         }
     }
 }

@@ -42,6 +42,7 @@ mod world;
 #[cfg(test)]
 mod tests;
 
+use cc::Outside;
 use sha2::{Digest, Sha256};
 use sim::scenario::Scenario;
 use toml_edit::{DocumentMut, TomlError};
@@ -68,6 +69,8 @@ pub struct Overrides {
     pub seed: Option<u64>,
     /// The files that the scenario names.
     pub files: Files,
+    /// Congestion controllers that `cc` may name beside those of the registry.
+    pub controllers: Vec<Outside>,
 }
 
 /// A scenario with the text it stands for.
@@ -96,7 +99,7 @@ pub fn load(
         Ok(root) => root,
         Err(faults) => return Err(sources.errors(faults)),
     };
-    let mut reader = Reader { files: overrides.files.clone(), ..Reader::default() };
+    let mut reader = Reader::knowing(overrides);
     let changes = changes(overrides, &root, &mut sources, &mut reader);
     for change in &changes {
         if let Err(fault) = change.apply(&mut root) {

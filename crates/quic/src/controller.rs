@@ -72,6 +72,9 @@ impl Controller {
             Algorithm::Cubic(Variant::Rfc) => {
                 Self::Tcp(Box::new(Tcp::new(RfcCubic::new().into(), datagram)))
             }
+            Algorithm::Outside(outside) => {
+                Self::Tcp(Box::new(Tcp::new(outside.on_linux(), datagram)))
+            }
         }
     }
 

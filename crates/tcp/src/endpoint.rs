@@ -143,6 +143,10 @@ impl Endpoint {
             }
             cc::Algorithm::Cubic(Variant::Linux) => LinuxCubic::new(profile.hz).into(),
             cc::Algorithm::Cubic(Variant::Rfc) => RfcCubic::new().into(),
+            cc::Algorithm::Outside(outside) => match profile.rto {
+                RtoRule::Linux => outside.on_linux(),
+                _ => outside.on_freebsd(profile.newreno),
+            },
         };
         let state = match cfg.side {
             Side::Client => State::Closed,

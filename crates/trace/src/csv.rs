@@ -182,7 +182,7 @@ impl<T: fmt::Display> fmt::Display for Known<T> {
 }
 
 /// The word in the column `event`.
-fn name(event: &Event) -> &'static str {
+pub fn name(event: &Event) -> &'static str {
     match event {
         Event::Connected => "connected",
         Event::Closed => "closed",
@@ -205,7 +205,12 @@ fn name(event: &Event) -> &'static str {
     }
 }
 
-/// What else the event says: `key=value` with a blank between.
+/// The text in the column `detail`: `key=value` with a blank between, units in the keys.
+pub fn detail(event: &Event) -> impl fmt::Display {
+    Detail(event)
+}
+
+/// What else the event says.
 struct Detail<'a>(&'a Event);
 
 impl fmt::Display for Detail<'_> {

@@ -34,6 +34,7 @@ pub(super) fn run(args: SweepArgs) -> Result<ExitCode, Failure> {
             set: args.scenario.set,
             seed: args.scenario.seed,
             files: super::files_beside(&file),
+            ..Overrides::default()
         },
         axes: args.axis,
         repeat: args.repeat,
@@ -83,7 +84,8 @@ fn work(study: &Study<'_>, mut store: Store, jobs: Option<usize>) -> Result<bool
     });
     let done = store.done();
     let mut progress = Runs::new(study.runs(), store.kept());
-    let result = execute(study, &|run| done[run as usize], threads, &stop, |row: Row| {
+    let all = 0..study.runs();
+    let result = execute(study, all, &|run| done[run as usize], threads, &stop, |row: Row| {
         progress.done(row.segments_simulated);
         store.keep(&row)
     });

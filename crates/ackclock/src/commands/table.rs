@@ -10,13 +10,13 @@ use lab::sweep::pivot::{Pivot, Question};
 use crate::cli::TableArgs;
 use crate::failure::{Failure, tell};
 use crate::output::print;
-use crate::store::{About, rows};
+use crate::store::{read_about, rows};
 
 /// Lines of a table that are shown without being asked for.
 const MANY: usize = 60;
 
 pub(super) fn run(args: &TableArgs) -> Result<ExitCode, Failure> {
-    let about = About::read(&args.dir)?;
+    let about = read_about(&args.dir)?;
     let keys = about.axes.concat();
     let all_known = |asked: &[String]| asked.iter().try_for_each(|key| known(key, &keys));
     let (mut side, mut top) = (split(&args.rows), split(&args.cols));
@@ -53,7 +53,7 @@ pub(super) fn run(args: &TableArgs) -> Result<ExitCode, Failure> {
 
 /// What a finished sweep is told with.
 pub(super) fn summary(dir: &Path, json: bool) -> Result<String, Failure> {
-    let about = About::read(dir)?;
+    let about = read_about(dir)?;
     let (side, top) = sides(about.axes);
     let figure = Figure::named("goodput").unwrap_or(FIGURES[0]);
     let (pivot, count) =

@@ -2,7 +2,7 @@
 
 use core::num::NonZeroU32;
 
-use cc::registry;
+use cc::{Algorithm, registry};
 use serde_json::{Value as Json, json};
 use sim::scenario::{Host, Offload};
 use tcp::profile::{NAMES, Profile};
@@ -141,7 +141,11 @@ pub(super) fn read(name: &str, node: &Node, reader: &mut Reader) -> Option<Host>
     let cc = match &profile {
         Some(profile) if !fields.has(&CC) => Some(profile.controller()),
         // A name of the registry is one on every system.
-        Some(profile) => fields.get(&CC, reader).and_then(|cc| profile.algorithm(cc.value).ok()),
+        Some(profile) => fields.get(&CC, reader).and_then(|cc| {
+            let outside = reader.controllers.iter().find(|outside| outside.name() == cc.value);
+            outside
+                .map_or_else(|| profile.algorithm(cc.value).ok(), |&o| Some(Algorithm::Outside(o)))
+        }),
         None => {
             let _ = fields.get(&CC, reader);
             None
@@ -204,18 +208,20 @@ impl Kind for Controller {
     type Value = &'static str;
 
     fn read(&self, key: &str, node: &Node, reader: &mut Reader) -> Option<&'static str> {
-        let expected = quoted(&registry::NAMES);
+        let outside: Vec<&str> = reader.controllers.iter().map(|outside| outside.name()).collect();
+        let names: Vec<&'static str> = registry::NAMES.into_iter().chain(outside).collect();
+        let expected = quoted(&names);
         let Value::Text(name) = &node.value else {
             return wrong_kind(key, node, &expected, reader);
         };
-        if let Some(known) = registry::NAMES.into_iter().find(|known| known == name) {
+        if let Some(known) = names.iter().find(|known| *known == name) {
             return Some(known);
         }
         let message = match registry::NOT_MODELLED.contains(&name.as_str()) {
             true => format!("`{name}` is not modelled yet"),
             false => format!("{} is no congestion control", node.describe()),
         };
-        let guess = did_you_mean(name, registry::NAMES);
+        let guess = did_you_mean(name, names);
         reader.report(Fault::new(node.place, message).expected(expected).hint(guess));
         None
     }

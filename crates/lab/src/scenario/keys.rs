@@ -5,8 +5,10 @@
 //! [`Fields::get`] reads one key; whatever is wrong is reported to the [`Reader`], and reading
 //! goes on, so that one look shows all mistakes.
 
+use cc::Outside;
 use serde_json::{Map, Value as Json, json};
 
+use super::Overrides;
 use super::files::Files;
 use super::nearest::{did_you_mean, nearest, one_of};
 use super::source::{Fault, Place};
@@ -66,6 +68,16 @@ pub(super) struct Section {
 pub(super) struct Reader {
     pub(super) faults: Vec<Fault>,
     pub(super) files: Files,
+    /// Congestion controllers that are known here beside those of the registry.
+    pub(super) controllers: Vec<Outside>,
+}
+
+impl Reader {
+    /// One that knows what `overrides` bring along.
+    pub(super) fn knowing(overrides: &Overrides) -> Self {
+        let Overrides { files, controllers, .. } = overrides.clone();
+        Self { faults: Vec::new(), files, controllers }
+    }
 }
 
 /// A value with its place.

@@ -17,7 +17,6 @@ mod tests;
 use sha2::{Digest, Sha256};
 use sim::scenario::Scenario;
 
-use super::files::Files;
 use super::keys::{Fields, Key, Located, Reader, Section};
 use super::kinds::{Whole, Words};
 use super::overrides::Override;
@@ -106,7 +105,8 @@ pub struct Study<'t> {
     repeat: u64,
     seed: u64,
     only: Vec<String>,
-    files: Files,
+    /// What scenarios may name beside what the program has.
+    known: Overrides,
 }
 
 impl core::fmt::Debug for Study<'_> {
@@ -128,8 +128,7 @@ impl<'t> Study<'t> {
     ) -> Result<Self, Vec<ScenarioError>> {
         let (mut sources, file) = Sources::new(file_name, text);
         let mut root = tree::parse(text, file).map_err(|faults| sources.errors(faults))?;
-        let files = overrides.scenario.files.clone();
-        let mut reader = Reader { files: files.clone(), ..Reader::default() };
+        let mut reader = Reader::knowing(&overrides.scenario);
         let changes = super::changes(&overrides.scenario, &root, &mut sources, &mut reader);
         for change in &changes {
             if let Err(fault) = change.apply(&mut root) {
@@ -176,8 +175,9 @@ impl<'t> Study<'t> {
         }
         let repeat = overrides.repeat.or(sweep.repeat).unwrap_or(1);
         let only = conditions.iter().map(|(text, _)| (*text).to_owned()).collect();
+        let known = overrides.scenario.clone();
         let study =
-            Self { sources, root, text: composed, axes, grid, repeat, seed: 0, only, files };
+            Self { sources, root, text: composed, axes, grid, repeat, seed: 0, only, known };
         let seed = study.try_values()?;
         Ok(Self { seed, ..study })
     }
@@ -209,7 +209,7 @@ impl<'t> Study<'t> {
 
     fn scenario_at(&self, point: &[usize]) -> Result<Scenario, Vec<Fault>> {
         let mut root = self.root.clone();
-        let mut reader = Reader { files: self.files.clone(), ..Reader::default() };
+        let mut reader = Reader::knowing(&self.known);
         for (axis, &value) in self.axes.iter().zip(point) {
             for (key, node) in axis.settings(value) {
                 if let Err(fault) = Override::apply_at(&mut root, key, node) {
@@ -307,8 +307,13 @@ impl<'t> Study<'t> {
             "repeat": self.repeat,
             "only": self.only,
         });
-        let files: serde_json::Map<String, serde_json::Value> =
-            self.files.digests().into_iter().map(|(name, sha256)| (name, sha256.into())).collect();
+        let files: serde_json::Map<String, serde_json::Value> = self
+            .known
+            .files
+            .digests()
+            .into_iter()
+            .map(|(name, sha256)| (name, sha256.into()))
+            .collect();
         if !files.is_empty() {
             definition["files"] = files.into();
         }

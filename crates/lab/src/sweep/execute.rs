@@ -1,10 +1,14 @@
 //! The runs of a study on several threads. What a run gives depends on its number alone, so the
 //! rows are the same for any number of threads; only the order in which they come differs.
 
+use std::any::Any;
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::thread;
+
+use cc::outside::Gone;
 
 use super::Row;
 use crate::scenario::{ScenarioError, Study};
@@ -24,7 +28,7 @@ pub enum Broken<E> {
     Kept(E),
 }
 
-/// Runs all of `study` but those that are `done`, on `threads` threads, and hands each row to
+/// Runs those `runs` of `study` that are not `done`, on `threads` threads, and hands each row to
 /// `keep` on the calling thread. Ends early, without an error, once `stop` is set: runs under way
 /// are finished and kept.
 ///
@@ -32,13 +36,15 @@ pub enum Broken<E> {
 /// The first that happened; rows that were finished by then have been kept.
 pub fn execute<E>(
     study: &Study<'_>,
+    runs: Range<u64>,
     done: &(dyn Fn(u64) -> bool + Sync),
     threads: usize,
     stop: &AtomicBool,
     mut keep: impl FnMut(Row) -> Result<(), E>,
 ) -> Result<(), Broken<E>> {
     let threads = threads.max(1);
-    let next = AtomicU64::new(0);
+    let end = runs.end.min(study.runs());
+    let next = AtomicU64::new(runs.start);
     let over = AtomicBool::new(false);
     let (sender, rows) = mpsc::sync_channel(WAITING * threads);
     thread::scope(|scope| {
@@ -48,7 +54,7 @@ pub fn execute<E>(
             scope.spawn(move || {
                 while !stop.load(Ordering::Relaxed) && !over.load(Ordering::Relaxed) {
                     let run = next.fetch_add(1, Ordering::Relaxed);
-                    if run >= study.runs() {
+                    if run >= end {
                         break;
                     }
                     if !done(run) && sender.send(simulate(study, run)).is_err() {
@@ -94,7 +100,15 @@ fn simulate(study: &Study<'_>, run: u64) -> Result<Row, Fault> {
         Ok::<_, sim::SetupError>((outcome, report))
     };
     let (outcome, sharing) = catch_unwind(AssertUnwindSafe(work))
-        .map_err(|_| Fault::Run(run, "the program failed, which is a fault of its own".into()))?
+        .map_err(|thrown| Fault::Run(run, why(&thrown)))?
         .map_err(|error| Fault::Run(run, format!("the scenario cannot be set up: {error:?}")))?;
     Ok(Row::new(study, run, &outcome, sharing))
+}
+
+/// Why a run was left.
+fn why(thrown: &Box<dyn Any + Send>) -> String {
+    match thrown.downcast_ref::<Gone>() {
+        Some(Gone(why)) => why.clone(),
+        None => "the program failed, which is a fault of its own".to_owned(),
+    }
 }

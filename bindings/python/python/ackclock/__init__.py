@@ -1,0 +1,47 @@
+"""Ackclock: why a TCP or QUIC transfer is slow, in virtual time.
+
+>>> import ackclock
+>>> run = ackclock.run("scenarios/slow-start-lro.toml")
+>>> run.flows[0].goodput_bps  # doctest: +SKIP
+
+Reading order: :func:`scenario` and :func:`run` (one run), :func:`sweep` (many), :func:`theory`
+(closed forms), :func:`reproduce` (published figures beside ours). Every column and attribute has
+its unit in its name: ``_s`` seconds, ``_bps`` bit/s, ``_bytes`` bytes, ``_mss`` full segments.
+"""
+
+from ._engine import VERSION as __version__
+from ._engine import Loss, Report, RunError, Scenario, ScenarioError, Table
+from .cases import CaseReport, Figure, reproduce
+from .controllers import Controller, register
+from .formulas import Estimate, Theory, theory
+from .runs import Flow, Run, run
+from .scenarios import scenario
+from .sweeps import Sweep, sweep
+from .tables import to_arrow, to_pandas, to_polars
+
+__all__ = [
+    "CaseReport",
+    "Controller",
+    "Estimate",
+    "Figure",
+    "Flow",
+    "Loss",
+    "Report",
+    "Run",
+    "RunError",
+    "Scenario",
+    "ScenarioError",
+    "Sweep",
+    "Table",
+    "Theory",
+    "__version__",
+    "register",
+    "reproduce",
+    "run",
+    "scenario",
+    "sweep",
+    "theory",
+    "to_arrow",
+    "to_pandas",
+    "to_polars",
+]

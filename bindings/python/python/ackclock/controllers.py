@@ -1,0 +1,73 @@
+"""Congestion controllers in a dozen lines of Python."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, TypeVar
+
+from ._engine import Loss, Report
+
+#: What a hook returns: ``None`` leaves all as it is, a number is the window in bytes, a dictionary
+#: has some of ``cwnd_bytes``, ``ssthresh_bytes`` and ``pacing_bps``.
+Decision = float | Mapping[str, float] | None
+
+#: Classes by the names that scenarios use.
+Controllers = Mapping[str, type]
+
+
+class Controller:
+    """A congestion controller.
+
+    The stack finds losses and runs recoveries as its system does; the window is yours. It stands
+    still between reports unless ``reno_grows`` leaves its growth to the system's Reno. One object is
+    made for each connection::
+
+        class Halve(ackclock.Controller):
+            def on_report(self, report):
+                return report.cwnd_bytes + report.mss_bytes
+
+            def on_loss(self, loss):
+                return max(loss.cwnd_bytes / 2, 2 * loss.mss_bytes)
+
+        ackclock.register("halve", Halve)
+        ackclock.run("path.toml", set={"host.sender.cc": "halve"})
+    """
+
+    #: When ``on_report`` is called: ``"rtt"``, ``"ack"`` (for teaching: slower), or an interval
+    #: such as ``"10ms"``.
+    every: ClassVar[str] = "rtt"
+    #: Does the system's Reno grow the window between reports?
+    reno_grows: ClassVar[bool] = False
+
+    def on_start(self, report: Report) -> Decision:
+        """The connection is established; the first window, the system's own by default."""
+        return None
+
+    def on_report(self, report: Report) -> Decision:
+        """A round trip, or the interval, has ended."""
+        return None
+
+    def on_loss(self, loss: Loss) -> Decision:
+        """A loss was found. The window returned is the one the recovery leads to; by default half
+        of what was under way, as Reno has it."""
+        return None
+
+
+_registered: dict[str, type] = {}
+Class = TypeVar("Class", bound=type[Any])
+
+
+def register(name: str, controller: Class) -> Class:
+    """Make a class known by a name, for every scenario and sweep from here on.
+
+    Any class with ``on_report`` will do. Workers of a process pool or a cluster get it with the sweep,
+    so it must be one that pickle finds.
+    """
+    _registered[name] = controller
+    return controller
+
+
+def known(controllers: Controllers | None) -> dict[str, type] | None:
+    """Those that are registered and those of a call, which come first."""
+    every = {**_registered, **(controllers or {})}
+    return every or None

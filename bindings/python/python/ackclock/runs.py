@@ -1,0 +1,148 @@
+"""One run of a scenario."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from . import _engine
+from .controllers import Controllers
+from .progress import Callback, shown
+from .scenarios import Source, scenario
+
+
+@dataclass(frozen=True)
+class Flow:
+    """What a run measured of one flow."""
+
+    #: Name in the scenario.
+    name: str
+    #: Profile of the sending host.
+    profile: str
+    #: Congestion control of the sending host.
+    cc: str
+    #: Payload bytes the receiving application has read.
+    bytes: int
+    #: Did the transfer come to its end?
+    finished: bool
+    #: From the first SYN to the last byte read, or to the end of the run, in seconds.
+    duration_s: float
+    #: Payload read per second, in bit/s.
+    goodput_bps: float
+    #: Data packets sent again.
+    retransmitted_segments: int
+    #: Fast recoveries entered.
+    fast_recoveries: int
+    #: Times the retransmission timer fired.
+    rtos: int
+    #: Recoveries and timeouts that proved spurious and were undone.
+    spurious_recoveries: int
+    #: Largest congestion window.
+    max_cwnd_bytes: int
+    #: Payload of a full segment.
+    mss_bytes: int
+    #: Least round trip the sender measured; ``None`` if it measured none.
+    min_rtt_s: float | None = None
+    #: What requests took, for a flow that has any: requests, min_s, median_s, max_s.
+    latency: dict[str, float] | None = None
+
+    @property
+    def max_cwnd_mss(self) -> float:
+        """Largest congestion window in full segments."""
+        return self.max_cwnd_bytes / self.mss_bytes
+
+
+def flow_of(row: Mapping[str, Any]) -> Flow:
+    """A flow of a report; fields this version does not know are left out."""
+    known = {field.name for field in fields(Flow)}
+    return Flow(**{key: value for key, value in row.items() if key in known})
+
+
+class Run:
+    """The result of a run. ``print(run)`` shows the table of ``ackclock run``."""
+
+    def __init__(self, scenario: _engine.Scenario, ran: _engine.Run) -> None:
+        self._ran = ran
+        #: What was run.
+        self.scenario = scenario
+        #: The whole report, as ``ackclock run --json`` prints it.
+        self.report: dict[str, Any] = json.loads(ran.json)
+        #: One for each flow, in the order of the scenario.
+        self.flows: list[Flow] = [flow_of(row) for row in self.report["flows"]]
+
+    def __getitem__(self, name: str) -> Flow:
+        """The flow of that name."""
+        for flow in self.flows:
+            if flow.name == name:
+                return flow
+        raise KeyError(name)
+
+    @property
+    def json(self) -> str:
+        """The report, byte for byte as ``ackclock run --json`` prints it."""
+        return self._ran.json
+
+    @property
+    def ended_s(self) -> float:
+        """Virtual time at which the run ended, in seconds."""
+        return float(self.report["ended_s"])
+
+    @property
+    def series(self) -> _engine.Table:
+        """The senders' states over time; needs ``series=True``."""
+        return _kept(self._ran.series, "series")
+
+    @property
+    def events(self) -> _engine.Table:
+        """All events; needs ``events=True``."""
+        return _kept(self._ran.events, "events")
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw congestion window and flight over time with matplotlib; returns the axes."""
+        from .plots import windows
+
+        return windows(self, axes)
+
+    def __str__(self) -> str:
+        return self._ran.text.rstrip()
+
+    def __repr__(self) -> str:
+        return f"<ackclock.Run of {self.scenario!r}: {len(self.flows)} flows, {self.ended_s:.3f} s>"
+
+    def _repr_html_(self) -> str:
+        from .plots import svg
+
+        picture = "" if self._ran.series is None else svg(self)
+        return f"<pre>{html.escape(str(self))}</pre>{picture}"
+
+
+def _kept(table: _engine.Table | None, what: str) -> _engine.Table:
+    if table is None:
+        raise ValueError(f"{what} were not kept: ask for them with run(..., {what}=True)")
+    return table
+
+
+def run(
+    source: Source | None = None,
+    *,
+    set: Mapping[str, object] | None = None,
+    seed: int | None = None,
+    controllers: Controllers | None = None,
+    series: bool = True,
+    events: bool = False,
+    progress: bool | Callback = False,
+    **tables: Any,
+) -> Run:
+    """Run a scenario in virtual time.
+
+    The scenario and its changes are as for :func:`ackclock.scenario`. ``series`` keeps the senders'
+    states for ``.series`` and ``.plot()``, ``events`` all that happened. ``progress`` is ``True``
+    for a bar of tqdm or a callable ``(done_ns, total_ns)`` of virtual time. The call does not hold
+    the GIL, and Ctrl-C ends it.
+    """
+    world = scenario(source, set=set, seed=seed, controllers=controllers, **tables)
+    with shown(progress, world.title or world.name, "ns") as callback:
+        return Run(world, world.run(series, events, callback))

@@ -1,0 +1,86 @@
+"""Scenarios from files, texts, dictionaries or keyword arguments."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from . import _engine
+from .controllers import Controllers, known
+
+#: What a scenario can be made of: the path of a file, its text, a dictionary, or one made before.
+Source = str | os.PathLike[str] | Mapping[str, Any] | _engine.Scenario
+
+
+def scenario(
+    source: Source | None = None,
+    *,
+    set: Mapping[str, object] | None = None,
+    seed: int | None = None,
+    controllers: Controllers | None = None,
+    **tables: Any,
+) -> _engine.Scenario:
+    """Read a scenario.
+
+    ``source`` is the path of a TOML file, the text of one (anything with a line break), a
+    dictionary of the same shape, or a scenario made before. Without it the tables are the keyword
+    arguments::
+
+        ackclock.scenario(
+            host={"a": {"profile": "freebsd-14.3"}, "b": {"profile": "linux-6.18"}},
+            path=[{"from": "a", "to": "b", "forward": [{"link": {"rate": "100Mbit/s", ...}}]}],
+            flow=[{"from": "a", "to": "b", "bulk": "10MB"}],
+        )
+
+    ``set`` changes keys (``{"host.a.cc": "cubic"}``, as ``--set`` does), ``seed`` the seed.
+    ``controllers`` are classes that ``cc`` may name beside those that are registered
+    (:func:`ackclock.register`).
+
+    Raises :class:`ackclock.ScenarioError` with the place of every mistake, :class:`TypeError` for a
+    value that TOML does not have, :class:`OSError` if the file cannot be read.
+    """
+    text, name = text_of(source, tables)
+    return _engine.load(text, name, settings(set), seed, known(controllers))
+
+
+def text_of(source: Source | None, tables: Mapping[str, Any]) -> tuple[str, str]:
+    """The text of a scenario and the name that mistakes are told by."""
+    if source is not None and tables:
+        raise TypeError(f"both a scenario and tables of one: {', '.join(tables)}")
+    if isinstance(source, _engine.Scenario):
+        return source.text, source.name
+    if source is None:
+        if not tables:
+            raise TypeError("no scenario: give a path, a text, a dictionary or tables")
+        return _engine.to_toml(dict(tables)), "<tables>"
+    if isinstance(source, Mapping):
+        return _engine.to_toml(dict(source)), "<dictionary>"
+    if isinstance(source, str) and "\n" in source:
+        return source, "<text>"
+    if isinstance(source, (str, os.PathLike)):
+        path = Path(source)
+        data = path.read_bytes()
+        try:
+            return data.decode("utf-8"), str(path)
+        except UnicodeDecodeError as error:
+            raise _engine.ScenarioError(f"{path}: byte {error.start} is not UTF-8 text") from error
+    raise TypeError(
+        "a scenario is a path, a text, a dictionary or an ackclock.Scenario, "
+        f"not {type(source).__name__}"
+    )
+
+
+def settings(set: Mapping[str, object] | None) -> list[str]:
+    """Changes as ``--set`` takes them."""
+    return [f"{key}={value_text(key, value)}" for key, value in (set or {}).items()]
+
+
+def value_text(key: str, value: object) -> str:
+    """A value as ``--set`` and ``-m`` take it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (str, int, float)):
+        return str(value)
+    raise TypeError(f"{key}: expected a str, int, float or bool, found {type(value).__name__}")

@@ -1,0 +1,26 @@
+"""Tables for the libraries people have; nothing is copied on the way to Arrow."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ._engine import Table
+
+
+def to_arrow(table: Table) -> Any:
+    """The table as a ``pyarrow.Table``."""
+    import pyarrow
+
+    return pyarrow.table(table)
+
+
+def to_pandas(table: Table) -> Any:
+    """The table as a ``pandas.DataFrame`` (by pyarrow)."""
+    return to_arrow(table).to_pandas()
+
+
+def to_polars(table: Table) -> Any:
+    """The table as a ``polars.DataFrame``."""
+    import polars
+
+    return polars.DataFrame(table)

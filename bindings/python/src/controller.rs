@@ -1,0 +1,348 @@
+//! Congestion controllers that are written in Python.
+
+use std::sync::{Mutex, PoisonError};
+
+use cc::Outside;
+use cc::Signal;
+use cc::outside::{Decision, Every, Gone, LossReport, Maker, Pilot, Report};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyType};
+use units::{Bytes, Duration, Instant, Rate};
+
+/// What happened since the last report. Times are in seconds, windows in bytes.
+#[pyclass(frozen, get_all, name = "Report", module = "ackclock")]
+pub(crate) struct PyReport {
+    /// Virtual time.
+    now_s: f64,
+    /// Time since the last report.
+    interval_s: f64,
+    /// Bytes acknowledged in it.
+    acked_bytes: u64,
+    /// Fast recoveries and ECN episodes that began in it.
+    losses: u32,
+    /// Times the retransmission timer fired in it.
+    timeouts: u32,
+    /// Least round trip measured in it; None if none was.
+    rtt_min_s: Option<f64>,
+    /// Latest round trip measured in it.
+    rtt_s: Option<f64>,
+    /// The stack's smoothed round trip.
+    srtt_s: f64,
+    /// Congestion window in force.
+    cwnd_bytes: u64,
+    /// Slow-start threshold; None while unset.
+    ssthresh_bytes: Option<u64>,
+    /// Payload of a full segment.
+    mss_bytes: u32,
+    /// Does a fast recovery run?
+    in_recovery: bool,
+}
+
+#[pymethods]
+impl PyReport {
+    /// Congestion window in full segments.
+    #[getter]
+    fn cwnd_mss(&self) -> f64 {
+        self.cwnd_bytes as f64 / f64::from(self.mss_bytes)
+    }
+
+    /// Bytes acknowledged per second, in bit/s.
+    #[getter]
+    fn delivery_bps(&self) -> f64 {
+        if self.interval_s > 0.0 { self.acked_bytes as f64 * 8.0 / self.interval_s } else { 0.0 }
+    }
+
+    fn __repr__(&self) -> String {
+        format!(
+            "<ackclock.Report at {:.6} s: {} B acknowledged, cwnd {} B, {} losses>",
+            self.now_s, self.acked_bytes, self.cwnd_bytes, self.losses
+        )
+    }
+}
+
+/// A loss that the stack found.
+#[pyclass(frozen, get_all, name = "Loss", module = "ackclock")]
+pub(crate) struct PyLoss {
+    /// Virtual time, in seconds.
+    now_s: f64,
+    /// "loss", "ecn" or "timeout".
+    kind: &'static str,
+    /// Congestion window before it.
+    cwnd_bytes: u64,
+    /// What Reno would have it be afterwards; None if it does not say.
+    ssthresh_bytes: Option<u64>,
+    /// Bytes the stack takes to be under way.
+    pipe_bytes: u64,
+    /// Payload of a full segment.
+    mss_bytes: u32,
+}
+
+#[pymethods]
+impl PyLoss {
+    fn __repr__(&self) -> String {
+        let Self { now_s, kind, cwnd_bytes, .. } = self;
+        format!("<ackclock.Loss at {now_s:.6} s: {kind}, cwnd {cwnd_bytes} B>")
+    }
+}
+
+/// Controllers by the names that scenarios use.
+pub(crate) fn outside(controllers: &Bound<'_, PyDict>) -> PyResult<Vec<Outside>> {
+    controllers.iter().map(|(name, class)| one(&name.extract::<String>()?, &class)).collect()
+}
+
+/// Every maker there was, so that naming a class again and again takes no more memory.
+static MADE: Mutex<Vec<(usize, &'static str, Outside)>> = Mutex::new(Vec::new());
+
+fn one(name: &str, class: &Bound<'_, PyAny>) -> PyResult<Outside> {
+    if cc::registry::NAMES.contains(&name) {
+        let message = format!("controllers: {name:?} is the name of one of Ackclock's own");
+        return Err(PyValueError::new_err(message));
+    }
+    if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c)) {
+        let message = format!("controllers: {name:?} is no name: letters, digits, - _ . only");
+        return Err(PyValueError::new_err(message));
+    }
+    if !class.is_callable() {
+        let kind = class.get_type().name()?;
+        let message = format!("controllers[{name:?}]: expected a class, found {kind}");
+        return Err(PyTypeError::new_err(message));
+    }
+    let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+    let identity = class.as_ptr() as usize;
+    if let Some((.., outside)) = made.iter().find(|known| known.0 == identity && known.1 == name) {
+        return Ok(*outside);
+    }
+    let attribute = |key: &str| class.getattr_opt(key);
+    let every = match attribute("every")? {
+        None => Every::Round,
+        Some(text) => every(name, &text)?,
+    };
+    let base_grows = match attribute("reno_grows")? {
+        None => false,
+        Some(value) => value.extract().map_err(|_| {
+            PyTypeError::new_err(format!("controllers[{name:?}].reno_grows: expected a bool"))
+        })?,
+    };
+    if class.cast::<PyType>().is_ok() && attribute("on_report")?.is_none() {
+        let message = format!("controllers[{name:?}]: the class has no method on_report");
+        return Err(PyTypeError::new_err(message));
+    }
+    let name: &'static str = Box::leak(name.to_owned().into_boxed_str());
+    let maker = PyMaker { name, every, base_grows, class: class.clone().unbind() };
+    let outside = Outside::new(maker);
+    made.push((identity, name, outside));
+    Ok(outside)
+}
+
+fn every(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Every> {
+    let wrong = |found: String| {
+        PyValueError::new_err(format!(
+            "controllers[{name:?}].every: expected \"rtt\", \"ack\" or a duration such as \
+             \"10ms\", found {found}"
+        ))
+    };
+    let Ok(text) = value.extract::<String>() else { return Err(wrong(value.repr()?.to_string())) };
+    match text.as_str() {
+        "rtt" => Ok(Every::Round),
+        "ack" => Ok(Every::Ack),
+        _ => match lab::units_text::duration(&text) {
+            Ok(span) if !span.is_zero() => Ok(Every::Interval(span)),
+            _ => Err(wrong(format!("{text:?}"))),
+        },
+    }
+}
+
+#[derive(Debug)]
+struct PyMaker {
+    name: &'static str,
+    every: Every,
+    base_grows: bool,
+    class: Py<PyAny>,
+}
+
+impl Maker for PyMaker {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn every(&self) -> Every {
+        self.every
+    }
+
+    fn base_grows(&self) -> bool {
+        self.base_grows
+    }
+
+    fn make(&self) -> Box<dyn Pilot> {
+        let object = Python::attach(|py| {
+            self.class.call0(py).unwrap_or_else(|error| gone(py, self.name, "__init__", &error))
+        });
+        Box::new(PyPilot { name: self.name, mss: 1, object })
+    }
+}
+
+#[derive(Debug)]
+struct PyPilot {
+    name: &'static str,
+    mss: u32,
+    object: Py<PyAny>,
+}
+
+impl PyPilot {
+    /// Calls `hook` if the object has it.
+    fn ask<'py, A>(&self, py: Python<'py>, hook: &'static str, argument: A) -> Decision
+    where
+        A: IntoPyObject<'py>,
+        PyErr: From<A::Error>,
+    {
+        let asked = || -> PyResult<Decision> {
+            let object = self.object.bind(py);
+            let Some(method) = object.getattr_opt(hook)? else { return Ok(Decision::default()) };
+            decision(&method.call1((argument,))?, self.mss)
+        };
+        asked().unwrap_or_else(|error| gone(py, self.name, hook, &error))
+    }
+}
+
+impl Pilot for PyPilot {
+    fn on_start(&mut self, now: Instant, mss: u32, window: Bytes) -> Decision {
+        self.mss = mss;
+        let report = PyReport {
+            now_s: now.as_secs_f64(),
+            interval_s: 0.0,
+            acked_bytes: 0,
+            losses: 0,
+            timeouts: 0,
+            rtt_min_s: None,
+            rtt_s: None,
+            srtt_s: 0.0,
+            cwnd_bytes: window.get(),
+            ssthresh_bytes: None,
+            mss_bytes: mss,
+            in_recovery: false,
+        };
+        Python::attach(|py| self.ask(py, "on_start", report))
+    }
+
+    fn on_report(&mut self, report: &Report) -> Decision {
+        let report = PyReport {
+            now_s: report.now.as_secs_f64(),
+            interval_s: report.interval.as_secs_f64(),
+            acked_bytes: report.acked,
+            losses: report.losses,
+            timeouts: report.timeouts,
+            rtt_min_s: report.rtt_min.map(Duration::as_secs_f64),
+            rtt_s: report.rtt_last.map(Duration::as_secs_f64),
+            srtt_s: f64::from(report.srtt_micros) / 1e6,
+            cwnd_bytes: report.window.get(),
+            ssthresh_bytes: report.ssthresh.map(Bytes::get),
+            mss_bytes: report.mss,
+            in_recovery: report.in_recovery,
+        };
+        Python::attach(|py| self.ask(py, "on_report", report))
+    }
+
+    fn on_loss(&mut self, loss: &LossReport) -> Decision {
+        let loss = PyLoss {
+            now_s: loss.now.as_secs_f64(),
+            kind: match loss.signal {
+                Signal::Ecn => "ecn",
+                Signal::Timeout { .. } => "timeout",
+                _ => "loss",
+            },
+            cwnd_bytes: loss.window.get(),
+            ssthresh_bytes: loss.ssthresh.map(Bytes::get),
+            pipe_bytes: loss.pipe,
+            mss_bytes: loss.mss,
+        };
+        Python::attach(|py| self.ask(py, "on_loss", loss))
+    }
+
+    fn fork(&self) -> Box<dyn Pilot> {
+        let object = Python::attach(|py| {
+            let copied =
+                py.import("copy").and_then(|copy| copy.call_method1("deepcopy", (&self.object,)));
+            copied.unwrap_or_else(|error| gone(py, self.name, "__deepcopy__", &error)).unbind()
+        });
+        Box::new(Self { object, ..*self })
+    }
+}
+
+/// What a hook returned: nothing, a window in bytes, or a dictionary.
+fn decision(value: &Bound<'_, PyAny>, mss: u32) -> PyResult<Decision> {
+    if value.is_none() {
+        return Ok(Decision::default());
+    }
+    let Ok(table) = value.cast::<PyDict>() else {
+        return Ok(Decision {
+            window: Some(window("returned", value, mss)?),
+            ..Decision::default()
+        });
+    };
+    let mut decision = Decision::default();
+    for (key, value) in table.iter() {
+        let key: String = key.extract()?;
+        match key.as_str() {
+            _ if value.is_none() => {}
+            "cwnd_bytes" => decision.window = Some(window(&key, &value, mss)?),
+            "ssthresh_bytes" => decision.ssthresh = Some(window(&key, &value, mss)?),
+            "pacing_bps" => {
+                let rate = number(&key, &value)?;
+                let bits = (1.0..1e14).contains(&rate).then_some(rate as u64);
+                let rate = bits.and_then(Rate::from_bits_per_second);
+                decision.pacing =
+                    Some(rate.ok_or_else(|| nonsense(&key, &value, "a rate in bit/s"))?);
+            }
+            _ => {
+                let expected = "\"cwnd_bytes\", \"ssthresh_bytes\" or \"pacing_bps\"";
+                return Err(PyValueError::new_err(format!(
+                    "returned {key:?}, expected {expected}"
+                )));
+            }
+        }
+    }
+    Ok(decision)
+}
+
+fn window(key: &str, value: &Bound<'_, PyAny>, mss: u32) -> PyResult<Bytes> {
+    let bytes = number(key, value)?;
+    // Beyond this no kernel has a window (RFC 7323).
+    let most = f64::from(1_u32 << 30);
+    if (f64::from(mss)..=most).contains(&bytes) {
+        return Ok(Bytes(bytes as u64));
+    }
+    Err(nonsense(key, value, &format!("{mss} (a segment) to {most} bytes")))
+}
+
+fn number(key: &str, value: &Bound<'_, PyAny>) -> PyResult<f64> {
+    value.extract().map_err(|_| nonsense(key, value, "a number"))
+}
+
+fn nonsense(key: &str, value: &Bound<'_, PyAny>, expected: &str) -> PyErr {
+    let found = value.repr().map_or_else(|_| "something".to_owned(), |text| text.to_string());
+    PyValueError::new_err(format!("{key}: expected {expected}, found {found}"))
+}
+
+/// Leaves the run: what was raised is told with its place.
+fn gone(py: Python<'_>, name: &str, hook: &str, error: &PyErr) -> ! {
+    let place = place(py, error).unwrap_or_default();
+    let kind =
+        error.get_type(py).name().map_or_else(|_| "error".to_owned(), |kind| kind.to_string());
+    let what = error.value(py);
+    std::panic::resume_unwind(Box::new(Gone(format!(
+        "controller {name:?}, {hook}{place}: {kind}: {what}"
+    ))))
+}
+
+/// File and line of the innermost frame.
+fn place(py: Python<'_>, error: &PyErr) -> Option<String> {
+    let mut frame = error.traceback(py)?.into_any();
+    while let Some(next) = frame.getattr("tb_next").ok().filter(|next| !next.is_none()) {
+        frame = next;
+    }
+    let line: u32 = frame.getattr("tb_lineno").ok()?.extract().ok()?;
+    let code = frame.getattr("tb_frame").ok()?.getattr("f_code").ok()?;
+    let file: String = code.getattr("co_filename").ok()?.extract().ok()?;
+    Some(format!(" ({file}, line {line})"))
+}

@@ -1,0 +1,42 @@
+//! What Python loads: a thin face of `lab`. Floor 8.
+//!
+//! Reading order: [`errors`] (exceptions), [`text`] (dictionaries as scenario files), [`watch`]
+//! (long calls: progress, Ctrl-C, the GIL), [`loaded`] and [`ran`] (one run), [`columns`] and
+//! [`table`] (its events as Arrow), [`controller`] (congestion controllers in Python), [`study`] (sweeps), [`published`] (cases and closed forms).
+//! What users call is in `python/ackclock`, which adds what is easier said in Python.
+
+mod columns;
+mod controller;
+mod errors;
+mod loaded;
+mod published;
+mod ran;
+mod study;
+mod table;
+mod text;
+mod watch;
+
+/// The engine of the package `ackclock`.
+#[pyo3::pymodule]
+mod _engine {
+    #[pymodule_export]
+    use super::controller::{PyLoss, PyReport};
+    #[pymodule_export]
+    use super::errors::{RunError, ScenarioError};
+    #[pymodule_export]
+    use super::loaded::{Scenario, load};
+    #[pymodule_export]
+    use super::published::{cases, reproduce, theory};
+    #[pymodule_export]
+    use super::ran::Run;
+    #[pymodule_export]
+    use super::study::{Study, csv_head, csv_lines, rows_table};
+    #[pymodule_export]
+    use super::table::Table;
+    #[pymodule_export]
+    use super::text::to_toml;
+
+    /// Version of Ackclock.
+    #[pymodule_export]
+    const VERSION: &str = env!("CARGO_PKG_VERSION");
+}

@@ -1,0 +1,156 @@
+//! Published cases and closed forms.
+
+use ::theory::aimd::Aimd;
+use ::theory::sawtooth::ExtraRtts;
+use ::theory::{Path, Unfit};
+use lab::cases::{CASES, Case, CaseError, Report, find};
+use lab::theory_report::{self, Model, Pattern, Trial};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use units::Duration;
+
+use crate::errors::{RunError, wrong_scenario};
+use crate::watch::watch;
+
+/// Names of the published cases.
+#[pyfunction]
+pub(crate) fn cases() -> Vec<&'static str> {
+    CASES.iter().map(|case| case.id).collect()
+}
+
+/// Runs published cases, all for `None`; the report as JSON, as `ackclock reproduce --json` prints
+/// it.
+#[pyfunction]
+#[pyo3(signature = (names=None, progress=None))]
+pub(crate) fn reproduce(
+    py: Python<'_>,
+    names: Option<Vec<String>>,
+    progress: Option<&Bound<'_, PyAny>>,
+) -> PyResult<String> {
+    let chosen: Vec<&Case> = match names {
+        None => CASES.iter().collect(),
+        Some(names) => names
+            .iter()
+            .map(|name| {
+                find(name).ok_or_else(|| {
+                    let all: Vec<_> = CASES.iter().map(|case| case.id).collect();
+                    let message = format!("{name:?} is no case: expected {}", all.join(" or "));
+                    PyValueError::new_err(message)
+                })
+            })
+            .collect::<PyResult<_>>()?,
+    };
+    let results = watch(py, chosen.len() as u64, progress, |watched| {
+        let mut report = Report::new();
+        for (done, case) in chosen.iter().enumerate() {
+            watched.reached(done as u64);
+            report.cases.push(case.run()?);
+        }
+        watched.reached(chosen.len() as u64);
+        Ok::<_, CaseError>(report)
+    })?;
+    results.map(|report| report.to_json()).map_err(|error| RunError::new_err(error.to_string()))
+}
+
+/// What a formula says of a path, as JSON. Quantities are texts with units.
+#[pyfunction]
+#[pyo3(signature = (model, mss, rtt, loss, rate=None, window=None, extra_rtts=None, ack_delay=None,
+    ack_every=None, rto=None, alpha=None, beta=None, w_max=None, run=None, cc=None, random=false, seed=1))]
+#[allow(clippy::too_many_arguments)]
+pub(crate) fn theory(
+    py: Python<'_>,
+    model: &str,
+    mss: &str,
+    rtt: &str,
+    loss: &str,
+    rate: Option<&str>,
+    window: Option<&str>,
+    extra_rtts: Option<f64>,
+    ack_delay: Option<&str>,
+    ack_every: Option<u32>,
+    rto: Option<&str>,
+    alpha: Option<f64>,
+    beta: Option<f64>,
+    w_max: Option<f64>,
+    run: Option<String>,
+    cc: Option<String>,
+    random: bool,
+    seed: u64,
+) -> PyResult<String> {
+    use lab::units_text as read;
+    let mut path = Path::new(
+        quantity("mss", mss, read::size)?,
+        quantity("rtt", rtt, read::duration)?,
+        quantity("loss", loss, read::share)?,
+    )
+    .map_err(refused)?;
+    if let Some(rate) = rate {
+        path = path.with_rate(quantity("rate", rate, read::rate)?);
+    }
+    if let Some(window) = window {
+        path = path.with_window(quantity("window", window, read::size)?).map_err(refused)?;
+    }
+    let mut ack_delay =
+        ack_delay.map(|text| quantity("ack_delay", text, read::duration)).transpose()?;
+    let mut cc = cc;
+    let model = match model {
+        "mathis" => Model::Mathis {
+            extra: match (extra_rtts, ack_delay) {
+                (Some(b), _) => Some(ExtraRtts::new(b).map_err(refused)?),
+                (None, Some(delay)) => Some(ExtraRtts::every_other_packet(delay, &path)),
+                (None, None) => None,
+            },
+        },
+        "aimd" => {
+            let beta = beta.unwrap_or(0.5);
+            let measure = match alpha {
+                Some(alpha) => Aimd::new(alpha, beta),
+                None => Aimd::friendly(beta),
+            };
+            Model::Aimd(measure.map_err(refused)?)
+        }
+        "pftk" => {
+            let packets_per_ack = ack_every.unwrap_or(2);
+            // A receiver that waits for a second packet waits 40 ms at most, as FreeBSD does.
+            ack_delay = (packets_per_ack > 1).then_some(Duration::from_millis(40));
+            let timeout = rto.map(|text| quantity("rto", text, read::duration)).transpose()?;
+            Model::Pftk { packets_per_ack, timeout }
+        }
+        "cubic" => {
+            cc = cc.or_else(|| Some("cubic".to_owned()));
+            Model::Cubic { w_max }
+        }
+        _ => {
+            let message = format!(
+                "{model:?} is no formula: expected \"mathis\" or \"aimd\" or \"pftk\" or \"cubic\""
+            );
+            return Err(PyValueError::new_err(message));
+        }
+    };
+    let mut answer = theory_report::answer(&path, model).map_err(refused)?;
+    if let Some(profile) = run {
+        let pattern = if random { Pattern::Random } else { Pattern::Periodic };
+        let trial = Trial { profile, cc, pattern, ack_delay, seed };
+        let expected = answer.estimate().map_or(0.0, |asked| asked.rate_bps);
+        let measured = watch(py, 1, None, |_| theory_report::measure(&path, expected, &trial))?
+            .map_err(|mistakes| wrong_scenario(py, &mistakes))?;
+        answer = answer.with(measured);
+    }
+    Ok(answer.to_json())
+}
+
+fn quantity<T>(
+    name: &str,
+    text: &str,
+    read: fn(&str) -> Result<T, lab::units_text::Misread>,
+) -> PyResult<T> {
+    read(text).map_err(|misread| {
+        let hint = misread.hint.map(|hint| format!("; {hint}")).unwrap_or_default();
+        let (message, expected) = (misread.message, misread.expected);
+        PyValueError::new_err(format!("{name}={text:?} {message}: expected {expected}{hint}"))
+    })
+}
+
+fn refused(unfit: Unfit) -> PyErr {
+    PyValueError::new_err(unfit.to_string())
+}

@@ -1,0 +1,269 @@
+//! Sweeps: the plan, its runs by number, and their rows as tables and lines.
+
+use std::sync::Arc;
+use std::sync::Mutex;
+
+use arrow_array::builder::{Float64Builder, StringBuilder, StringDictionaryBuilder, UInt64Builder};
+use arrow_array::types::Int32Type;
+use lab::scenario::{Overrides, Study as Plan, StudyOverrides};
+use lab::sweep::{About, Broken, Row, csv, execute};
+use pyo3::exceptions::{PyIndexError, PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+
+use crate::columns::{Column, batch};
+use crate::controller::outside;
+use crate::errors::{RunError, wrong_scenario};
+use crate::loaded::files_beside;
+use crate::table::Table;
+use crate::watch::watch;
+
+/// A scenario and the grid it is to be run over. It can be pickled: a worker elsewhere makes the
+/// same of it.
+#[pyclass(frozen, module = "ackclock._engine")]
+pub(crate) struct Study {
+    text: String,
+    name: String,
+    changes: StudyOverrides,
+    classes: Option<Py<PyDict>>,
+    runs: u64,
+    keys: Vec<String>,
+    sha256: String,
+}
+
+#[pymethods]
+impl Study {
+    #[new]
+    #[pyo3(signature = (text, name, set, axes, repeat=None, only=None, seed=None,
+        controllers=None))]
+    #[allow(clippy::too_many_arguments)]
+    fn new(
+        py: Python<'_>,
+        text: String,
+        name: String,
+        set: Vec<String>,
+        axes: Vec<String>,
+        repeat: Option<u64>,
+        only: Option<String>,
+        seed: Option<u64>,
+        controllers: Option<Bound<'_, PyDict>>,
+    ) -> PyResult<Self> {
+        if repeat == Some(0) {
+            return Err(PyValueError::new_err("repeat: expected 1 or more, found 0"));
+        }
+        let known = controllers.as_ref().map(outside).transpose()?.unwrap_or_default();
+        let classes = controllers.map(Bound::unbind);
+        let scenario = Overrides { set, seed, controllers: known, files: files_beside(&name) };
+        let changes = StudyOverrides { scenario, axes, repeat, only };
+        let mut study =
+            Self { text, name, changes, classes, runs: 0, keys: Vec::new(), sha256: String::new() };
+        let plan = study.plan(py)?;
+        let (runs, keys, sha256) = (plan.runs(), plan.axes().concat(), plan.sha256());
+        drop(plan);
+        (study.runs, study.keys, study.sha256) = (runs, keys, sha256);
+        Ok(study)
+    }
+
+    /// For pickle.
+    #[allow(clippy::type_complexity)]
+    fn __getnewargs__(
+        &self,
+        py: Python<'_>,
+    ) -> (
+        &str,
+        &str,
+        Vec<String>,
+        Vec<String>,
+        Option<u64>,
+        Option<String>,
+        Option<u64>,
+        Option<Py<PyDict>>,
+    ) {
+        let StudyOverrides { scenario, axes, repeat, only } = &self.changes;
+        let (set, axes) = (scenario.set.clone(), axes.clone());
+        let classes = self.classes.as_ref().map(|classes| classes.clone_ref(py));
+        (&self.text, &self.name, set, axes, *repeat, only.clone(), scenario.seed, classes)
+    }
+
+    /// Number of runs.
+    #[getter]
+    fn runs(&self) -> u64 {
+        self.runs
+    }
+
+    /// Keys of the axes, in their order.
+    #[getter]
+    fn keys(&self) -> Vec<String> {
+        self.keys.clone()
+    }
+
+    /// SHA-256 of all that the runs depend on besides the program.
+    #[getter]
+    fn sha256(&self) -> &str {
+        &self.sha256
+    }
+
+    /// What stands in `sweep.json` beside the results.
+    fn about(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(About::new(&self.plan(py)?).to_json())
+    }
+
+    /// The scenario with what holds for every run worked in, as `scenario.toml` has it.
+    fn text(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(self.plan(py)?.text().to_owned())
+    }
+
+    /// What run number `run` sets: pairs of a key and the text of its value.
+    fn settings(&self, py: Python<'_>, run: u64) -> PyResult<Vec<(String, String)>> {
+        self.within(run)?;
+        Ok(self.plan(py)?.settings(run))
+    }
+
+    /// The scenario of run number `run` as a text.
+    fn text_of(&self, py: Python<'_>, run: u64) -> PyResult<String> {
+        self.within(run)?;
+        self.plan(py)?.text_of(run).map_err(|mistakes| wrong_scenario(py, &mistakes))
+    }
+
+    /// Does the runs from `first` to before `end` on `jobs` threads; their
+    /// rows as lines of JSON in the order of the runs.
+    #[pyo3(signature = (first, end, jobs, progress=None))]
+    fn rows<'py>(
+        &self,
+        py: Python<'py>,
+        first: u64,
+        end: u64,
+        jobs: usize,
+        progress: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let end = end.min(self.runs);
+        if first > end {
+            return Err(PyIndexError::new_err(format!("no runs from {first} to {end}")));
+        }
+        let plan = self.plan(py)?;
+        let kept = Mutex::new(Vec::with_capacity((end - first) as usize));
+        let result = watch(py, end - first, progress, |watched| {
+            execute(&plan, first..end, &|_| false, jobs, watched.stop(), |row: Row| {
+                watched.one_more();
+                if let Ok(mut kept) = kept.lock() {
+                    kept.push((row.run, row.to_line()));
+                }
+                Ok::<(), ()>(())
+            })
+        })?;
+        match result {
+            Ok(()) => {}
+            Err(Broken::Scenario(run, mistakes)) => {
+                let error = wrong_scenario(py, &mistakes);
+                error.value(py).setattr("run", run)?;
+                return Err(error);
+            }
+            Err(Broken::Run(run, message)) => {
+                return Err(RunError::new_err(format!("run {run}: {message}")));
+            }
+            Err(Broken::Kept(())) => {}
+        }
+        let mut kept = kept.into_inner().unwrap_or_default();
+        kept.sort_unstable_by_key(|&(run, _)| run);
+        let lines: String = kept.into_iter().map(|(_, line)| line).collect();
+        Ok(PyBytes::new(py, lines.as_bytes()))
+    }
+
+    fn __repr__(&self) -> String {
+        format!(
+            "<ackclock.Study {:?}: {} runs over {}>",
+            self.name,
+            self.runs,
+            self.keys.join(", ")
+        )
+    }
+}
+
+impl Study {
+    fn plan(&self, py: Python<'_>) -> PyResult<Plan<'_>> {
+        Plan::load(&self.text, &self.name, &self.changes)
+            .map_err(|mistakes| wrong_scenario(py, &mistakes))
+    }
+
+    fn within(&self, run: u64) -> PyResult<()> {
+        if run < self.runs {
+            return Ok(());
+        }
+        Err(PyIndexError::new_err(format!("there is no run {run}: there are {}", self.runs)))
+    }
+}
+
+/// The first line of `runs.csv` for axes over these keys.
+#[pyfunction]
+#[allow(clippy::needless_pass_by_value)]
+pub(crate) fn csv_head(keys: Vec<String>) -> PyResult<String> {
+    written(|out| csv::head(&keys, out))
+}
+
+/// The lines of `runs.csv` for rows as lines of JSON.
+#[pyfunction]
+pub(crate) fn csv_lines(lines: &[u8]) -> PyResult<String> {
+    let rows = parse(lines)?;
+    written(|out| rows.iter().try_for_each(|row| csv::lines(row, out)))
+}
+
+/// Rows as lines of JSON as a table: a row for each flow of each run.
+#[pyfunction]
+#[allow(clippy::needless_pass_by_value)]
+pub(crate) fn rows_table(lines: &[u8], keys: Vec<String>) -> PyResult<Table> {
+    let rows = parse(lines)?;
+    let (mut run, mut seed) = (UInt64Builder::new(), UInt64Builder::new());
+    let mut axes: Vec<StringBuilder> = keys.iter().map(|_| StringBuilder::new()).collect();
+    let mut names = [(); 3].map(|()| StringDictionaryBuilder::<Int32Type>::new());
+    let mut figures: Vec<Float64Builder> =
+        csv::FIGURES.iter().map(|_| Float64Builder::new()).collect();
+    for row in &rows {
+        for flow in &row.flows {
+            run.append_value(row.run);
+            seed.append_value(row.seed);
+            for (axis, (_, value)) in axes.iter_mut().zip(&row.set) {
+                axis.append_value(value);
+            }
+            for (builder, text) in names.iter_mut().zip([&*flow.name, &*flow.profile, &*flow.cc]) {
+                builder.append_value(text);
+            }
+            for (builder, figure) in figures.iter_mut().zip(csv::FIGURES) {
+                builder.append_option((figure.of)(row, flow));
+            }
+        }
+    }
+    let mut columns = vec![
+        Column::new("run", "number of the run, from 0", Arc::new(run.finish())),
+        Column::new("seed", "seed of its random streams", Arc::new(seed.finish())),
+    ];
+    for (key, mut axis) in keys.iter().zip(axes) {
+        columns.push(Column::new(key, "what the run set", Arc::new(axis.finish())));
+    }
+    let says = ["name of the flow", "profile of its sender", "congestion control of its sender"];
+    for ((name, says), mut names) in ["flow", "profile", "cc"].into_iter().zip(says).zip(names) {
+        columns.push(Column::new(name, says, Arc::new(names.finish())));
+    }
+    for (figure, mut values) in csv::FIGURES.into_iter().zip(figures) {
+        columns.push(Column::new(figure.name, figure.help, Arc::new(values.finish())));
+    }
+    let table = batch(columns).map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
+    Ok(Table::from(table))
+}
+
+fn parse(lines: &[u8]) -> PyResult<Vec<Row>> {
+    let text = str::from_utf8(lines).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let mut rows = Vec::new();
+    for (number, line) in text.split_inclusive('\n').enumerate() {
+        let row = Row::from_line(line).ok_or_else(|| {
+            PyValueError::new_err(format!("line {}: not a row of a sweep", number + 1))
+        })?;
+        rows.push(row);
+    }
+    Ok(rows)
+}
+
+fn written(write: impl FnOnce(&mut Vec<u8>) -> std::io::Result<()>) -> PyResult<String> {
+    let mut out = Vec::new();
+    write(&mut out)?;
+    String::from_utf8(out).map_err(|error| PyRuntimeError::new_err(error.to_string()))
+}

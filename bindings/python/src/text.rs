@@ -1,0 +1,98 @@
+//! Dictionaries as the text of a scenario file, so that there is one reader of scenarios, with
+//! one kind of mistake.
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
+use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, Value};
+
+/// Lists and dictionaries in one another beyond this are refused: no scenario needs them.
+const DEEPEST: usize = 32;
+
+/// The scenario file that says what the dictionary says.
+///
+/// Raises TypeError, with the key, for a value that TOML does not have.
+#[pyfunction]
+pub(crate) fn to_toml(data: &Bound<'_, PyDict>) -> PyResult<String> {
+    let mut document = DocumentMut::new();
+    fill(document.as_table_mut(), data, "", 0)?;
+    Ok(document.to_string())
+}
+
+/// Tables stand in sections of their own, so that lines stay short and mistakes are told by them.
+fn fill(table: &mut Table, data: &Bound<'_, PyDict>, at: &str, depth: usize) -> PyResult<()> {
+    // Simple values come first: behind the head of a sub-table they would belong to it.
+    let mut tables = Vec::new();
+    for (key, value) in data.iter() {
+        let key = name(&key, at)?;
+        match value.cast::<PyDict>() {
+            Ok(inner) if depth < 3 => tables.push((key, inner.clone())),
+            _ => {
+                let here = place(at, &key);
+                table.insert(&key, Item::Value(plain(&value, &here, depth + 1)?));
+            }
+        }
+    }
+    for (key, inner) in tables {
+        let mut sub = Table::new();
+        sub.set_implicit(inner.iter().all(|(_, value)| value.is_instance_of::<PyDict>()));
+        fill(&mut sub, &inner, &place(at, &key), depth + 1)?;
+        table.insert(&key, Item::Table(sub));
+    }
+    Ok(())
+}
+
+fn plain(value: &Bound<'_, PyAny>, at: &str, depth: usize) -> PyResult<Value> {
+    if depth > DEEPEST {
+        return Err(PyTypeError::new_err(format!("{at}: nested too deeply")));
+    }
+    // A bool is an int to Python.
+    if value.is_instance_of::<PyBool>() {
+        return Ok(Value::from(value.extract::<bool>()?));
+    }
+    if value.is_instance_of::<PyInt>() {
+        let whole = value.extract::<i64>();
+        return whole
+            .map(Value::from)
+            .map_err(|_| PyTypeError::new_err(format!("{at}: {value} is beyond 64 bits")));
+    }
+    if value.is_instance_of::<PyFloat>() {
+        return Ok(Value::from(value.extract::<f64>()?));
+    }
+    if let Ok(text) = value.cast::<PyString>() {
+        return Ok(Value::from(text.to_str()?));
+    }
+    if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() {
+        let mut array = Array::new();
+        for (index, item) in value.try_iter()?.enumerate() {
+            array.push(plain(&item?, &format!("{at}[{index}]"), depth + 1)?);
+        }
+        return Ok(Value::Array(array));
+    }
+    if let Ok(data) = value.cast::<PyDict>() {
+        let mut table = InlineTable::new();
+        for (key, value) in data.iter() {
+            let key = name(&key, at)?;
+            table.insert(&key, plain(&value, &place(at, &key), depth + 1)?);
+        }
+        return Ok(Value::InlineTable(table));
+    }
+    let kind = value.get_type().name()?.to_string();
+    Err(PyTypeError::new_err(format!(
+        "{at}: expected a str, int, float, bool, list or dict, found {kind}"
+    )))
+}
+
+fn name(key: &Bound<'_, PyAny>, at: &str) -> PyResult<String> {
+    match key.cast::<PyString>() {
+        Ok(key) => Ok(key.to_str()?.to_owned()),
+        Err(_) => {
+            let place = if at.is_empty() { "the scenario" } else { at };
+            Err(PyTypeError::new_err(format!("{place}: keys are str, found {}", key.repr()?)))
+        }
+    }
+}
+
+fn place(at: &str, key: &str) -> String {
+    if at.is_empty() { key.to_owned() } else { format!("{at}.{key}") }
+}

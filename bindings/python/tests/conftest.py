@@ -1,0 +1,70 @@
+"""A small world for all tests."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+
+WORLD = """
+title = "two hosts"
+seed = 7
+duration = "60s"
+host.a = { profile = "freebsd-14.3" }
+host.b = { profile = "linux-6.18" }
+path = [ { from = "a", to = "b", forward = [
+  { link = { rate = "20Mbit/s", buffer = "64KiB" } },
+  { loss = "0.5%" },
+  { delay = "10ms" } ], return = [ { delay = "10ms" } ] } ]
+flow = [ { name = "up", from = "a", to = "b", bulk = "1MB" } ]
+"""
+
+TABLES: dict[str, Any] = {
+    "title": "two hosts",
+    "seed": 7,
+    "duration": "60s",
+    "host": {"a": {"profile": "freebsd-14.3"}, "b": {"profile": "linux-6.18"}},
+    "path": [
+        {
+            "from": "a",
+            "to": "b",
+            "forward": [
+                {"link": {"rate": "20Mbit/s", "buffer": "64KiB"}},
+                {"loss": "0.5%"},
+                {"delay": "10ms"},
+            ],
+            "return": [{"delay": "10ms"}],
+        }
+    ],
+    "flow": [{"name": "up", "from": "a", "to": "b", "bulk": "1MB"}],
+}
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Path:
+    """The world as a file."""
+    path = tmp_path / "world.toml"
+    path.write_text(WORLD)
+    return path
+
+
+@pytest.fixture
+def command() -> list[str]:
+    """The command line program of the same version."""
+    named = os.environ.get("ACKCLOCK_BIN")
+    found = named or shutil.which("ackclock")
+    if found is None:
+        pytest.skip("the command line program is not there: set ACKCLOCK_BIN")
+    return [found]
+
+
+def output(command: list[str], *arguments: object) -> bytes:
+    """What the program prints."""
+    done = subprocess.run([*command, *map(str, arguments)], capture_output=True, check=True)
+    return done.stdout

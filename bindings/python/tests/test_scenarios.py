@@ -1,0 +1,99 @@
+"""Bad input: the same mistakes as the command line's, as exceptions with their places."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import TABLES, WORLD
+
+import ackclock
+
+
+def test_a_mistake_has_its_place() -> None:
+    with pytest.raises(ackclock.ScenarioError) as caught:
+        ackclock.scenario(WORLD.replace('"20Mbit/s"', "20"))
+    (mistake,) = caught.value.errors
+    assert mistake["line"] == 8 and mistake["file"] == "<text>"
+    assert "rate" in mistake["message"]
+    assert isinstance(caught.value, ValueError)
+    assert "<text>:8" in str(caught.value)
+
+
+def test_all_mistakes_are_told_at_once(world: Path) -> None:
+    text = WORLD.replace("freebsd-14.3", "freebsd-14.4").replace("seed", "sede")
+    world.write_text(text)
+    with pytest.raises(ackclock.ScenarioError) as caught:
+        ackclock.scenario(world)
+    assert len(caught.value.errors) == 2
+    assert {mistake["file"] for mistake in caught.value.errors} == {str(world)}
+    assert any("freebsd-14.3" in (mistake["hint"] or "") for mistake in caught.value.errors)
+
+
+@pytest.mark.parametrize(
+    ("tables", "told"),
+    [
+        ({**TABLES, "seed": {1, 2}}, "seed: expected a str, int, float, bool, list or dict, found set"),
+        ({**TABLES, "seed": None}, "seed: .* found NoneType"),
+        ({**TABLES, "seed": 1 << 70}, "seed: .* 64 bits"),
+        ({**TABLES, 5: 1}, "keys are str, found 5"),
+        ({**TABLES, "flow": [{"name": object()}]}, r"flow\[0\].name: expected"),
+    ],
+)
+def test_a_value_that_toml_does_not_have(tables: dict[Any, Any], told: str) -> None:
+    with pytest.raises(TypeError, match=told):
+        ackclock.scenario(tables)
+
+
+def test_endless_nesting_is_refused() -> None:
+    loop: list[Any] = []
+    loop.append(loop)
+    with pytest.raises(TypeError, match="nested too deeply"):
+        ackclock.scenario({"path": loop})
+
+
+def test_unknown_keys_are_mistakes_of_the_dictionary_too() -> None:
+    with pytest.raises(ackclock.ScenarioError, match="speed"):
+        ackclock.scenario({**TABLES, "speed": "1Gbit/s"})
+
+
+def test_wrong_arguments() -> None:
+    with pytest.raises(TypeError, match="no scenario"):
+        ackclock.scenario()
+    with pytest.raises(TypeError, match="both"):
+        ackclock.scenario(WORLD, host={})
+    with pytest.raises(TypeError, match="not int"):
+        ackclock.scenario(5)  # type: ignore[arg-type]
+    with pytest.raises(FileNotFoundError):
+        ackclock.scenario("nowhere.toml")
+    with pytest.raises(TypeError, match="host.a.cc: expected"):
+        ackclock.scenario(WORLD, set={"host.a.cc": ["newreno"]})
+    with pytest.raises(ackclock.ScenarioError, match="host.c"):
+        ackclock.scenario(WORLD, set={"host.c.cc": "newreno"})
+
+
+def test_bytes_that_are_no_text(tmp_path: Path) -> None:
+    path = tmp_path / "latin.toml"
+    path.write_bytes(b'title = "caf\xe9"\n')
+    with pytest.raises(ackclock.ScenarioError, match="byte 12 is not UTF-8"):
+        ackclock.scenario(path)
+
+
+def test_theory_refuses_what_it_cannot_be_asked() -> None:
+    with pytest.raises(ValueError, match='rtt="20" has no unit'):
+        ackclock.theory("mathis", rtt="20", loss="1%")
+    with pytest.raises(ValueError, match="loss"):
+        ackclock.theory("mathis", rtt="20ms", loss="0%")
+    with pytest.raises(ValueError, match='expected "mathis"'):
+        ackclock.theory("matis", rtt="20ms", loss="1%")
+    with pytest.raises(ValueError, match="no case"):
+        ackclock.reproduce("slow-start")
+
+
+def test_theory_of_the_seed() -> None:
+    answer = ackclock.theory("mathis", mss="1252B", rtt="2ms", loss="2%", extra_rtts=2)
+    # Published: 36.50 Mb/s.
+    assert answer.rate_bps / 1e6 == pytest.approx(36.50, abs=0.005)
+    run = ackclock.theory("mathis", rtt="20ms", loss="1%", run="freebsd-14.3")
+    assert run.measured is not None and run.measured["rate_bps"] > 0

@@ -1,0 +1,527 @@
+//! A controller that is written elsewhere: in a scripting language, in a user's own program.
+//!
+//! The stack's side of congestion control stays that of its system: which losses count, when a
+//! recovery begins and ends, what is remembered for an undo. That part is the system's own Reno,
+//! kept here as `base`. What the window is, is the [`Pilot`]'s: it is asked once in a round trip
+//! or in an interval, or at every acknowledgment, and at every loss; in between the window stands
+//! still, unless the pilot leaves its growth to the base.
+//!
+//! The split between a fast path that counts and a slow one that decides is that of Narayan et
+//! al., "Restructuring Endpoint Congestion Control", SIGCOMM 2018.
+
+use core::fmt::{self, Debug};
+
+use units::{Bytes, Duration, Instant, Offset, Rate};
+
+use crate::contract::{
+    AckSample, Acked, Change, Congested, Control, Controller, Established, Growth, Idle, Recovered,
+    RttSample, Signal,
+};
+use crate::{AnyController, LinuxReno, NewReno};
+
+/// What happened since the last report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Report {
+    /// When it is made: with the acknowledgment that ended the round trip or the interval.
+    pub now: Instant,
+    /// Since the last one, or since the connection was established.
+    pub interval: Duration,
+    /// Bytes acknowledged.
+    pub acked: u64,
+    /// Fast recoveries and ECN episodes that began.
+    pub losses: u32,
+    /// Times the retransmission timer fired.
+    pub timeouts: u32,
+    /// Least round trip of the interval; `None` if none was measured.
+    pub rtt_min: Option<Duration>,
+    /// Latest round trip of the interval.
+    pub rtt_last: Option<Duration>,
+    /// The stack's smoothed round trip, in microseconds.
+    pub srtt_micros: u32,
+    /// Congestion window in force.
+    pub window: Bytes,
+    /// Slow-start threshold; `None` while unset.
+    pub ssthresh: Option<Bytes>,
+    /// Payload of a full segment.
+    pub mss: u32,
+    /// Does a fast recovery run? A window decided now counts from its end on.
+    pub in_recovery: bool,
+}
+
+/// A loss that the stack found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LossReport {
+    /// When it was found.
+    pub now: Instant,
+    /// What was seen: [`Signal::Loss`], [`Signal::Ecn`] or [`Signal::Timeout`].
+    pub signal: Signal,
+    /// Congestion window before it.
+    pub window: Bytes,
+    /// What the base would have it be afterwards: its threshold.
+    pub ssthresh: Option<Bytes>,
+    /// Bytes the stack takes to be under way.
+    pub pipe: u64,
+    /// Payload of a full segment.
+    pub mss: u32,
+}
+
+/// What a pilot decides; what it leaves out stays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Decision {
+    /// Congestion window, at least a segment. At a loss it is where the recovery leads to.
+    pub window: Option<Bytes>,
+    /// Slow-start threshold.
+    pub ssthresh: Option<Bytes>,
+    /// Rate to pace at, where the stack paces.
+    pub pacing: Option<Rate>,
+}
+
+/// When a pilot is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Every {
+    /// At the end of each round trip: once what was under way at the last report is acknowledged.
+    Round,
+    /// With the first acknowledgment after this time.
+    Interval(Duration),
+    /// At every acknowledgment.
+    Ack,
+}
+
+/// One connection's controller, written elsewhere. One that cannot go on unwinds with [`Gone`];
+/// whoever runs the world catches it.
+pub trait Pilot: Debug + Send + Sync {
+    /// The connection is established; its segments carry `mss` bytes. The first window.
+    fn on_start(&mut self, now: Instant, mss: u32, window: Bytes) -> Decision;
+
+    /// The time of a report has come.
+    fn on_report(&mut self, report: &Report) -> Decision;
+
+    /// A loss was found.
+    fn on_loss(&mut self, loss: &LossReport) -> Decision;
+
+    /// Another one that would decide the same from here on.
+    fn fork(&self) -> Box<dyn Pilot>;
+}
+
+/// What a pilot unwinds with when it cannot go on: why, in one line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Gone(pub String);
+
+/// Makes pilots: one for each connection.
+pub trait Maker: Debug + Send + Sync {
+    /// Name in scenarios and results.
+    fn name(&self) -> &'static str;
+
+    /// When its pilots are asked.
+    fn every(&self) -> Every;
+
+    /// Does the base grow the window between reports?
+    fn base_grows(&self) -> bool;
+
+    /// A pilot for a new connection.
+    fn make(&self) -> Box<dyn Pilot>;
+}
+
+/// A maker, known by name. It lives as long as the program, so that scenarios stay plain data.
+#[derive(Debug, Clone, Copy)]
+pub struct Outside(&'static dyn Maker);
+
+impl Outside {
+    /// One by `maker`, which is never freed.
+    pub fn new(maker: impl Maker + 'static) -> Self {
+        Self(Box::leak(Box::new(maker)))
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        self.0.name()
+    }
+
+    /// A controller on a system whose own Reno is FreeBSD's, with these parameters.
+    pub fn on_freebsd(self, params: crate::newreno::Params) -> AnyController {
+        self.over(NewReno::new(params).into())
+    }
+
+    /// A controller on a system whose own Reno is Linux's.
+    pub fn on_linux(self) -> AnyController {
+        self.over(LinuxReno::new().into())
+    }
+
+    fn over(self, base: AnyController) -> AnyController {
+        AnyController::from(Piloted {
+            pilot: self.0.make(),
+            maker: self,
+            base,
+            pacing: None,
+            mss: 0,
+            mark: Offset(0),
+            since: Instant::ZERO,
+            seen: Seen::default(),
+            decided: None,
+        })
+    }
+}
+
+/// Two are the same if they are the same maker.
+impl PartialEq for Outside {
+    fn eq(&self, other: &Self) -> bool {
+        core::ptr::addr_eq(self.0, other.0)
+    }
+}
+
+impl Eq for Outside {}
+
+/// What is counted between reports.
+#[derive(Debug, Clone, Copy, Default)]
+struct Seen {
+    acked: u64,
+    losses: u32,
+    timeouts: u32,
+    rtt_min: Option<Duration>,
+    rtt_last: Option<Duration>,
+}
+
+/// A controller whose window a [`Pilot`] decides.
+pub struct Piloted {
+    maker: Outside,
+    pilot: Box<dyn Pilot>,
+    base: AnyController,
+    pacing: Option<Rate>,
+    mss: u32,
+    /// End of the round in progress.
+    mark: Offset,
+    /// Time of the last report.
+    since: Instant,
+    seen: Seen,
+    /// Window to be taken when the recovery in progress ends.
+    decided: Option<Bytes>,
+}
+
+impl Piloted {
+    fn take(&mut self, decision: Decision) {
+        if let Some(ssthresh) = decision.ssthresh {
+            self.base.set_threshold(Some(ssthresh));
+        }
+        if let Some(window) = decision.window {
+            if self.base.in_recovery() {
+                self.decided = Some(window);
+            } else {
+                self.base.set_window(window);
+            }
+        }
+        self.pacing = decision.pacing.or(self.pacing);
+    }
+
+    fn due(&self, event: &Acked) -> bool {
+        match self.maker.0.every() {
+            Every::Ack => true,
+            Every::Round => event.una >= self.mark,
+            Every::Interval(span) => event.now.since(self.since) >= span,
+        }
+    }
+
+    fn report(&mut self, event: &Acked) {
+        let control = self.base.control();
+        let seen = core::mem::take(&mut self.seen);
+        let report = Report {
+            now: event.now,
+            interval: event.now.since(self.since),
+            acked: seen.acked,
+            losses: seen.losses,
+            timeouts: seen.timeouts,
+            rtt_min: seen.rtt_min,
+            rtt_last: seen.rtt_last,
+            srtt_micros: event.srtt.micros,
+            window: control.window,
+            ssthresh: control.ssthresh,
+            mss: self.mss,
+            in_recovery: self.base.in_recovery(),
+        };
+        self.since = event.now;
+        self.mark = event.snd_nxt;
+        let decision = self.pilot.on_report(&report);
+        self.take(decision);
+    }
+}
+
+impl Controller for Piloted {
+    fn on_established(&mut self, event: &Established) -> Change {
+        let change = self.base.on_established(event);
+        self.mss = event.mss;
+        self.since = event.now;
+        self.mark = event.una;
+        let decision = self.pilot.on_start(event.now, event.mss, self.base.control().window);
+        self.take(decision);
+        change
+    }
+
+    fn on_acked(&mut self, event: &Acked) -> Change {
+        let before = self.base.control().window;
+        let mut change = self.base.on_acked(event);
+        if !self.maker.0.base_grows()
+            && !self.base.in_recovery()
+            && matches!(change, Change::Grew(_))
+        {
+            self.base.set_window(before);
+            change = Change::None;
+        }
+        self.seen.acked += event.bytes;
+        if let Some(rtt) = event.rtt {
+            self.seen.rtt_min = Some(self.seen.rtt_min.map_or(rtt, |least| least.min(rtt)));
+            self.seen.rtt_last = Some(rtt);
+        }
+        if self.due(event) {
+            self.report(event);
+        }
+        let after = self.base.control();
+        if after.window == before {
+            return change;
+        }
+        let in_slow_start = after.ssthresh.is_none_or(|ssthresh| before < ssthresh);
+        match change {
+            Change::None if after.window > before => {
+                Change::Grew(if in_slow_start { Growth::SlowStart } else { Growth::Avoidance })
+            }
+            Change::None => Change::Shrank,
+            change => change,
+        }
+    }
+
+    fn on_congested(&mut self, event: &Congested) -> Change {
+        let before = self.base.control().window;
+        let change = self.base.on_congested(event);
+        match event.signal {
+            Signal::Timeout { .. } => self.seen.timeouts += 1,
+            _ if change == Change::RecoveryBegan => self.seen.losses += 1,
+            _ => return change,
+        }
+        let loss = LossReport {
+            now: event.now,
+            signal: event.signal,
+            window: before,
+            ssthresh: self.base.control().ssthresh,
+            pipe: event.pipe,
+            mss: self.mss,
+        };
+        let decision = self.pilot.on_loss(&loss);
+        if let Some(window) = decision.window {
+            // Recoveries lead to the threshold (PRR, RFC 9937; slow start after a timeout).
+            self.base.set_threshold(Some(decision.ssthresh.unwrap_or(window)));
+        } else if decision.ssthresh.is_some() {
+            self.base.set_threshold(decision.ssthresh);
+        }
+        self.decided = decision.window;
+        self.pacing = decision.pacing.or(self.pacing);
+        change
+    }
+
+    fn on_recovered(&mut self, event: &Recovered) -> Change {
+        let change = self.base.on_recovered(event);
+        if let Some(window) = self.decided.take() {
+            self.base.set_window(window);
+        }
+        change
+    }
+
+    fn on_idle(&mut self, event: &Idle) -> Change {
+        self.base.on_idle(event)
+    }
+
+    fn on_mss(&mut self, mss: u32, maxseg: u32) {
+        self.mss = mss;
+        self.base.on_mss(mss, maxseg);
+    }
+
+    fn on_round(&mut self, round: u32) -> Change {
+        self.base.on_round(round)
+    }
+
+    fn on_rtt_sample(&mut self, sample: &RttSample) -> Change {
+        self.base.on_rtt_sample(sample)
+    }
+
+    fn on_ack_sample(&mut self, sample: &AckSample) -> Change {
+        self.base.on_ack_sample(sample)
+    }
+
+    fn on_tx_start(&mut self, ticks: u64, last_sent: u64) {
+        self.base.on_tx_start(ticks, last_sent);
+    }
+
+    fn control(&self) -> Control {
+        Control { pacing: self.pacing, ..self.base.control() }
+    }
+
+    fn set_window(&mut self, window: Bytes) {
+        self.base.set_window(window);
+    }
+
+    fn leave_recovery(&mut self) {
+        self.base.leave_recovery();
+    }
+
+    fn set_threshold(&mut self, ssthresh: Option<Bytes>) {
+        self.base.set_threshold(ssthresh);
+    }
+
+    fn in_recovery(&self) -> bool {
+        self.base.in_recovery()
+    }
+
+    fn in_slow_start(&self) -> bool {
+        self.base.in_slow_start()
+    }
+
+    fn recovery_point(&self) -> Offset {
+        self.base.recovery_point()
+    }
+}
+
+impl Clone for Piloted {
+    fn clone(&self) -> Self {
+        Self { pilot: self.pilot.fork(), base: self.base.clone(), ..*self }
+    }
+}
+
+impl Debug for Piloted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = self.maker.name();
+        f.debug_struct("Piloted").field("by", &name).field("base", &self.base).finish()
+    }
+}
+
+/// By what can be compared: the maker and the base.
+impl PartialEq for Piloted {
+    fn eq(&self, other: &Self) -> bool {
+        self.maker == other.maker && self.base == other.base
+    }
+}
+
+impl Eq for Piloted {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Smoothed;
+
+    /// Two segments more in each report; a quarter off at a loss.
+    #[derive(Debug, Clone)]
+    struct Two;
+
+    impl Pilot for Two {
+        fn on_start(&mut self, _: Instant, mss: u32, _: Bytes) -> Decision {
+            Decision { window: Some(Bytes(4 * u64::from(mss))), ..Decision::default() }
+        }
+
+        fn on_report(&mut self, report: &Report) -> Decision {
+            let window = Bytes(report.window.get() + 2 * u64::from(report.mss));
+            Decision { window: Some(window), ..Decision::default() }
+        }
+
+        fn on_loss(&mut self, loss: &LossReport) -> Decision {
+            Decision { window: Some(Bytes(loss.window.get() * 3 / 4)), ..Decision::default() }
+        }
+
+        fn fork(&self) -> Box<dyn Pilot> {
+            Box::new(self.clone())
+        }
+    }
+
+    #[derive(Debug)]
+    struct Twos(Every);
+
+    impl Maker for Twos {
+        fn name(&self) -> &'static str {
+            "two"
+        }
+
+        fn every(&self) -> Every {
+            self.0
+        }
+
+        fn base_grows(&self) -> bool {
+            false
+        }
+
+        fn make(&self) -> Box<dyn Pilot> {
+            Box::new(Two)
+        }
+    }
+
+    fn established(every: Every) -> AnyController {
+        let mut cc = Outside::new(Twos(every)).on_linux();
+        let _ = cc.on_established(&Established {
+            now: Instant::ZERO,
+            ticks: 0,
+            una: Offset(0),
+            mss: 1_000,
+            maxseg: 1_000,
+            snd_scale: 7,
+            syn_retransmitted: false,
+            ssthresh: None,
+        });
+        cc
+    }
+
+    fn acked(millis: u64, una: u64, snd_nxt: u64) -> Acked {
+        Acked {
+            now: Instant::ZERO + Duration::from_millis(millis),
+            ticks: millis,
+            rtt: Some(Duration::from_millis(40)),
+            srtt: Smoothed::default(),
+            snd_nxt: Offset(snd_nxt),
+            una: Offset(una),
+            bytes: 1_000,
+            packets: 1,
+            nsegs: 1,
+            ends_recovery: false,
+            resending: false,
+            snd_wnd: 1 << 20,
+            window_limited: true,
+            max_packets_out: 4,
+        }
+    }
+
+    #[test]
+    fn a_round_is_reported_once_what_was_under_way_is_acknowledged() {
+        let mut cc = established(Every::Round);
+        assert_eq!(cc.control().window, Bytes(4_000));
+        // The first acknowledgment ends the round of the handshake; 5,000 are sent by then.
+        let grew = Change::Grew(Growth::SlowStart);
+        assert_eq!(cc.on_acked(&acked(40, 1_000, 5_000)), grew);
+        assert_eq!(cc.control().window, Bytes(6_000));
+        for una in [2_000, 3_000, 4_000] {
+            assert_eq!(cc.on_acked(&acked(41, una, 9_000)), Change::None);
+        }
+        assert_eq!(cc.on_acked(&acked(80, 5_000, 11_000)), grew);
+        assert_eq!(cc.control().window, Bytes(8_000));
+    }
+
+    #[test]
+    fn an_interval_ends_with_the_first_acknowledgment_behind_it() {
+        let mut cc = established(Every::Interval(Duration::from_millis(100)));
+        assert_eq!(cc.on_acked(&acked(99, 1_000, 5_000)), Change::None);
+        assert_ne!(cc.on_acked(&acked(101, 2_000, 5_000)), Change::None);
+        assert_eq!(cc.on_acked(&acked(200, 3_000, 5_000)), Change::None);
+        assert_ne!(cc.on_acked(&acked(201, 4_000, 5_000)), Change::None);
+    }
+
+    #[test]
+    fn a_recovery_leads_where_the_pilot_says() {
+        let mut cc = established(Every::Interval(Duration::from_secs(10)));
+        let change = cc.on_congested(&Congested {
+            now: Instant::ZERO,
+            ticks: 0,
+            signal: Signal::Loss,
+            th_ack: Offset(0),
+            snd_max: Offset(4_000),
+            pipe: 4_000,
+            snd_wnd: 1 << 20,
+        });
+        assert_eq!(change, Change::RecoveryBegan);
+        assert_eq!(cc.control().ssthresh, Some(Bytes(3_000)));
+        let _ = cc.on_recovered(&Recovered { th_ack: Offset(4_000), pipe: 0 });
+        assert_eq!(cc.control().window, Bytes(3_000));
+        assert!(!cc.in_recovery());
+    }
+}
