@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import threading
@@ -32,6 +33,16 @@ def expected(world: Path, tmp_path: Path, command: list[str]) -> bytes:
 def axis_text(key: str) -> str:
     values = AXES[key]
     return f"{key}={values if isinstance(values, str) else ','.join(values)}"
+
+
+def processes() -> dict[int, bytes]:
+    """The command line of every process."""
+    found = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):
+                found[int(entry.name)] = (entry / "cmdline").read_bytes()
+    return found
 
 
 def test_a_dask_cluster_gives_the_bytes_of_the_command_line_though_a_worker_is_killed(
@@ -76,13 +87,14 @@ def test_a_ray_cluster_gives_the_bytes_of_the_command_line_though_a_worker_is_ki
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, configure_logging=False)
     try:
-        victim = ray.remote(os.getpid)
         killed = threading.Event()
 
         def kill(done: int, total: int) -> None:
-            if not killed.is_set():
+            # Ray names its processes for what they do.
+            at_work = [pid for pid, name in processes().items() if name.startswith(b"ray::work")]
+            if at_work and not killed.is_set():
                 killed.set()
-                os.kill(ray.get(victim.remote()), signal.SIGKILL)
+                os.kill(at_work[0], signal.SIGKILL)
 
         result = ackclock.sweep(
             world,
@@ -101,7 +113,7 @@ def test_a_ray_cluster_gives_the_bytes_of_the_command_line_though_a_worker_is_ki
 
 
 def test_python_adds_little_to_a_run(world: Path) -> None:
-    """Printed, not asserted: times are noisy. Stated in the README: under 50 us."""
+    """Printed, not asserted: times are noisy."""
     study_s = []
     for _ in range(3):
         began = time.perf_counter()
