@@ -107,6 +107,14 @@ impl<T: Copy> Calendar<T> {
         Some(entry)
     }
 
+    /// Time of the earliest entry.
+    pub fn next_at(&mut self) -> Option<Instant> {
+        if self.front.is_empty() {
+            self.refill();
+        }
+        self.front.last().map(|entry| entry.0)
+    }
+
     /// Fills the empty front from the lowest bucket, or with all there is if that is little.
     fn refill(&mut self) {
         while self.occupied != 0 {
@@ -205,6 +213,10 @@ mod tests {
                 calendar.push(when, n);
                 waiting.insert((when, n));
             } else {
+                if n % 3 == 0 {
+                    // To ask changes nothing.
+                    assert_eq!(calendar.next_at(), waiting.first().map(|first| first.0));
+                }
                 let first = waiting.pop_first();
                 assert_eq!(calendar.pop(), first);
                 now = first.map_or(now, |entry| entry.0);

@@ -4,12 +4,13 @@
 //! [`outcome`] (what is measured), then the run itself: `world` (the loop), `road` (stations of
 //! a path), `card` (a host's network card), `transport` (TCP or QUIC), `datagrams` (QUIC's packets
 //! on their way), `app` (what applications do); beside it [`audit`] (a run under the eyes of the
-//! verifier).
+//! verifier) and [`live`] (a world some of whose hosts are real).
 //!
 //! What it does not do: it reads no file, knows no text form, prints nothing and never looks at
 //! a clock. Same scenario, same bytes out, on any machine.
 
 pub mod audit;
+pub mod live;
 pub mod observer;
 pub mod outcome;
 pub mod scenario;

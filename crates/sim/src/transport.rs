@@ -1,4 +1,4 @@
-//! What carries a flow: TCP or QUIC.
+//! What carries a flow: TCP or QUIC, or a stack outside this program.
 
 use machine::{Cx, Endpoint as _, Signal};
 use record::Recorder;
@@ -10,9 +10,12 @@ use units::{Bytes, Duration, Instant};
 pub(crate) enum Transport {
     Tcp(tcp::Endpoint),
     Quic(Box<quic::Endpoint>),
+    /// That of a machine outside: it hears through [`crate::live`], and nobody asks it anything.
+    Outside,
 }
 
 /// What both kinds have counted.
+#[derive(Default)]
 pub(crate) struct Counted {
     pub(crate) data_packets: u64,
     pub(crate) retransmitted_packets: u64,
@@ -26,12 +29,13 @@ pub(crate) struct Counted {
     pub(crate) received_packet_bytes: Option<Bytes>,
 }
 
-/// Hands a call to whichever it is.
+/// Hands a call to whichever it is; a stack outside answers with `$silence`.
 macro_rules! either {
-    ($any:expr, $end:ident => $call:expr) => {
+    ($any:expr, $end:ident => $call:expr, $silence:expr) => {
         match $any {
             Transport::Tcp($end) => $call,
             Transport::Quic($end) => $call,
+            Transport::Outside => $silence,
         }
     };
 }
@@ -41,40 +45,41 @@ impl Transport {
         match self {
             Self::Tcp(tcp) => tcp.open(),
             Self::Quic(quic) => quic.open(cx),
+            Self::Outside => {}
         }
     }
 
     #[inline]
     pub(crate) fn write<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, bytes: u64) -> u64 {
-        either!(self, end => end.write(cx, bytes))
+        either!(self, end => end.write(cx, bytes), 0)
     }
 
     #[inline]
     pub(crate) fn read_up_to<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, most: u64) -> u64 {
-        either!(self, end => end.read_up_to(cx, most))
+        either!(self, end => end.read_up_to(cx, most), 0)
     }
 
     #[inline]
     pub(crate) fn wants_to_send(&self) -> bool {
-        either!(self, end => end.wants_to_send())
+        either!(self, end => end.wants_to_send(), false)
     }
 
     pub(crate) fn close(&mut self) {
-        either!(self, end => end.close());
+        either!(self, end => end.close(), ());
     }
 
     pub(crate) fn reset<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
-        either!(self, end => end.reset(cx));
+        either!(self, end => end.reset(cx), ());
     }
 
     #[inline]
     pub(crate) fn at_end(&self) -> bool {
-        either!(self, end => end.at_end())
+        either!(self, end => end.at_end(), false)
     }
 
     #[inline]
     pub(crate) fn poll_signal(&mut self) -> Option<Signal> {
-        either!(self, end => end.poll_signal())
+        either!(self, end => end.poll_signal(), None)
     }
 
     #[inline]
@@ -82,12 +87,13 @@ impl Transport {
         match self {
             Self::Tcp(tcp) => tcp.next_deadline(),
             Self::Quic(quic) => quic.poll_timeout().map_or(Instant::MAX, |(at, _)| at),
+            Self::Outside => Instant::MAX,
         }
     }
 
     #[inline]
     pub(crate) fn handle_timeout<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
-        either!(self, end => end.handle_timeout(cx));
+        either!(self, end => end.handle_timeout(cx), ());
     }
 
     pub(crate) fn counted(&self) -> Counted {
@@ -120,6 +126,7 @@ impl Transport {
                     received_packet_bytes: Some(Bytes(totals.received_bytes)),
                 }
             }
+            Self::Outside => Counted::default(),
         }
     }
 }

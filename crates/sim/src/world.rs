@@ -1,5 +1,6 @@
 //! The loop: take the next entry of the calendar, let it happen, note what follows.
 
+pub(crate) mod outside;
 mod packets;
 mod parcels;
 
@@ -10,6 +11,7 @@ use tcp::profile::SharedProfile;
 use tcp::{Config, Endpoint, Keepalive, Side};
 use units::{Bytes, Duration, FlowId, Instant, SeqNum, Stream};
 
+use outside::Leaving;
 use packets::{Network, cx};
 
 use crate::app::Application;
@@ -109,7 +111,7 @@ struct Connection {
     read_all_at: Option<Instant>,
 }
 
-struct World<'a, O: Observer> {
+pub(crate) struct World<'a, O: Observer> {
     scenario: &'a Scenario,
     network: Network<'a, O>,
     /// Client and server of the first flow, then of the second, and so on.
@@ -118,6 +120,8 @@ struct World<'a, O: Observer> {
     open: usize,
     /// Entries of the calendar that were taken, and turns of applications.
     turns: u64,
+    /// Segments that have come to a stack outside.
+    outside: Vec<Leaving>,
 }
 
 /// Runs a scenario to its end, or to the end of its time.
@@ -125,7 +129,7 @@ struct World<'a, O: Observer> {
 /// # Errors
 /// [`SetupError`] if the scenario refers to what is not there.
 pub fn run<O: Observer>(scenario: &Scenario, observer: &mut O) -> Result<Outcome, SetupError> {
-    let mut world = World::new(scenario, observer)?;
+    let mut world = World::new(scenario, &[], observer)?;
     let end = Instant::ZERO + scenario.duration;
     while world.open > 0 {
         // Without an entry nothing will ever happen: the rest of the time passes.
@@ -135,19 +139,18 @@ pub fn run<O: Observer>(scenario: &Scenario, observer: &mut O) -> Result<Outcome
         };
         world.network.now = at;
         world.count_turn();
-        match wake {
-            Wake::Start(flow) => world.open(flow),
-            Wake::Station(station) => world.run_station(station),
-            Wake::Card(card) => world.run_card(card),
-            Wake::Timer(index) => world.run_timer(index as usize),
-            Wake::App(index) => world.run_app(index as usize),
-        }
+        world.happen(wake);
     }
     Ok(world.outcome())
 }
 
 impl<'a, O: Observer> World<'a, O> {
-    fn new(scenario: &'a Scenario, observer: &'a mut O) -> Result<Self, SetupError> {
+    /// A world before its first moment; the stacks of the hosts in `outside` are not of this program.
+    pub(crate) fn new(
+        scenario: &'a Scenario,
+        outside: &[usize],
+        observer: &'a mut O,
+    ) -> Result<Self, SetupError> {
         let hosts = scenario.hosts.len();
         let stations_and_roads = road::build(scenario)?;
         if let Some(tap) = scenario.taps.iter().position(|tap| tap.host >= hosts) {
@@ -165,6 +168,7 @@ impl<'a, O: Observer> World<'a, O> {
             flows: Vec::with_capacity(scenario.flows.len()),
             open: scenario.flows.len(),
             turns: 0,
+            outside: Vec::new(),
         };
         let profiles = profiles(scenario);
         for (index, flow) in scenario.flows.iter().enumerate() {
@@ -179,10 +183,18 @@ impl<'a, O: Observer> World<'a, O> {
             if from != to {
                 return Err(SetupError::Transport { flow: index });
             }
-            if stands_still(scenario, flow) {
+            let real = outside.contains(&flow.from) || outside.contains(&flow.to);
+            if !real && stands_still(scenario, flow) {
                 return Err(SetupError::Endless { flow: index });
             }
             world.add_flow(index, flow, [out, back], &profiles);
+        }
+        for end in &mut world.ends {
+            if outside.contains(&usize::from(end.host)) {
+                end.stack = Transport::Outside;
+                // Its own end is nobody's business here: a flow is over once ours is.
+                end.closed = true;
+            }
         }
         Ok(world)
     }
@@ -231,6 +243,17 @@ impl<'a, O: Observer> World<'a, O> {
     }
 
     // What the calendar asks for.
+
+    #[inline(always)]
+    fn happen(&mut self, wake: Wake) {
+        match wake {
+            Wake::Start(flow) => self.open(flow),
+            Wake::Station(station) => self.run_station(station),
+            Wake::Card(card) => self.run_card(card),
+            Wake::Timer(index) => self.run_timer(index as usize),
+            Wake::App(index) => self.run_app(index as usize),
+        }
+    }
 
     fn open(&mut self, flow: u32) {
         let index = end_of(flow as usize, CLIENT);
@@ -315,14 +338,23 @@ impl<'a, O: Observer> World<'a, O> {
                 parcels.release(id);
             }
             // A flow that joins TCP and QUIC is refused.
-            (_, number) => self.deliver_quic(index, id, number),
+            (_, number) => self.deliver_other(index, id, number),
         }
         self.serve(index);
     }
 
+    /// The same for QUIC, and for a stack outside.
     #[inline(never)]
-    fn deliver_quic(&mut self, index: usize, id: PacketId, number: Option<u32>) {
+    fn deliver_other(&mut self, index: usize, id: PacketId, number: Option<u32>) {
         let end = &mut self.ends[index];
+        if matches!(end.stack, Transport::Outside) {
+            let segment = *self.network.parcels.segment(id);
+            self.outside.push(Leaving {
+                at: self.network.now,
+                host: usize::from(end.host),
+                segment,
+            });
+        }
         if let (Transport::Quic(quic), Some(number)) = (&mut end.stack, number) {
             let Network { datagrams, observer, now, .. } = &mut self.network;
             let mut cx = cx(&mut **observer, *now, end.host, end.flow);
@@ -383,6 +415,7 @@ impl<'a, O: Observer> World<'a, O> {
                 }
             }
             Transport::Quic(_) => self.send_quic(index),
+            Transport::Outside => {}
         }
     }
 
@@ -503,7 +536,7 @@ impl<'a, O: Observer> World<'a, O> {
 
     // Counting.
 
-    fn outcome(&self) -> Outcome {
+    pub(crate) fn outcome(&self) -> Outcome {
         let flows = (0..self.flows.len()).map(|flow| self.flow_outcome(flow)).collect();
         let segments = self.ends.iter().map(|end| end.stack.counted().data_packets).sum();
         Outcome { segments, flows, ended: self.network.now }
