@@ -22,7 +22,7 @@ const FLOORS: &[(&str, u8)] = &[
     ("ackclock-tcp", 4),
     ("ackclock-quic", 4),
     ("ackclock-sim", 5),
-    ("ackclock-wire-io", 5),
+    ("ackclock-wire-io", 6),
     ("ackclock-fit", 6),
     ("ackclock-script", 6),
     ("ackclock-lab", 7),

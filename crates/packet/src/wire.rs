@@ -37,7 +37,7 @@ mod parse;
 #[cfg(test)]
 mod tests;
 
-pub use emit::{EmitError, emit, payload_byte};
+pub use emit::{EmitError, emit, emit_payload, payload_byte};
 pub use options::OptionBytes;
 pub use parse::{Link, Parsed, Problem, WireError, parse, parse_cut};
 

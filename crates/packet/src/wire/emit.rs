@@ -37,6 +37,36 @@ pub fn emit(
     offset: Offset,
     out: &mut Vec<u8>,
 ) -> Result<(), EmitError> {
+    let first = offset.0 % PERIOD;
+    let pattern = (0..PERIOD as u8).cycle().skip(first as usize).take(segment.payload as usize);
+    emit_filled(segment, between, id, |out| out.extend(pattern), out)
+}
+
+/// The same with the bytes of a real payload.
+///
+/// # Errors
+///
+/// Those of [`emit`], and [`EmitError::Payload`] if there are not as many bytes as the segment says.
+pub fn emit_payload(
+    segment: &Segment,
+    between: &Endpoints,
+    id: u16,
+    payload: &[u8],
+    out: &mut Vec<u8>,
+) -> Result<(), EmitError> {
+    if payload.len() != segment.payload as usize {
+        return Err(EmitError::Payload { told: segment.payload, given: payload.len() });
+    }
+    emit_filled(segment, between, id, |out| out.extend_from_slice(payload), out)
+}
+
+fn emit_filled(
+    segment: &Segment,
+    between: &Endpoints,
+    id: u16,
+    fill: impl FnOnce(&mut Vec<u8>),
+    out: &mut Vec<u8>,
+) -> Result<(), EmitError> {
     let options = OptionBytes::of(segment)?;
     let mut tcp = tcp_header(segment, between, options.as_slice())?;
     let tcp_len = tcp.header_len() as u64 + u64::from(segment.payload);
@@ -64,7 +94,7 @@ pub fn emit(
             };
             ip.header_checksum = ip.calc_header_checksum();
             out.extend_from_slice(&ip.to_bytes());
-            let payload = append_payload(out, tcp.header_len(), segment.payload, offset);
+            let payload = append_payload(out, tcp.header_len(), fill);
             tcp.checksum = tcp
                 .calc_checksum_ipv4(&ip, &out[payload..])
                 .map_err(|_| EmitError::TooLong { bytes: counted })?;
@@ -80,7 +110,7 @@ pub fn emit(
             };
             ip.set_ecn(ecn);
             out.extend_from_slice(&ip.to_bytes());
-            let payload = append_payload(out, tcp.header_len(), segment.payload, offset);
+            let payload = append_payload(out, tcp.header_len(), fill);
             tcp.checksum = tcp
                 .calc_checksum_ipv6(&ip, &out[payload..])
                 .map_err(|_| EmitError::TooLong { bytes: counted })?;
@@ -118,12 +148,11 @@ fn tcp_header(
     Ok(tcp)
 }
 
-/// Appends `gap` zeros and `len` bytes of the pattern; gives the index of the latter.
-fn append_payload(out: &mut Vec<u8>, gap: usize, len: u32, offset: Offset) -> usize {
+/// Appends `gap` zeros and the payload; gives the index of the latter.
+fn append_payload(out: &mut Vec<u8>, gap: usize, fill: impl FnOnce(&mut Vec<u8>)) -> usize {
     let payload = out.len() + gap;
     out.resize(payload, 0);
-    let first = offset.0 % PERIOD;
-    out.extend((0..PERIOD as u8).cycle().skip(first as usize).take(len as usize));
+    fill(out);
     payload
 }
 
@@ -147,6 +176,13 @@ pub enum EmitError {
         /// What it would have to hold.
         bytes: u64,
     },
+    /// There are more or fewer bytes of payload than the segment says.
+    Payload {
+        /// Bytes the segment says.
+        told: u32,
+        /// Bytes given.
+        given: usize,
+    },
 }
 
 impl fmt::Display for EmitError {
@@ -165,6 +201,9 @@ impl fmt::Display for EmitError {
             }
             Self::TooLong { bytes } => {
                 write!(f, "a length of {bytes} bytes, but the IP header counts to {}", u16::MAX)
+            }
+            Self::Payload { told, given } => {
+                write!(f, "{given} bytes of payload for a segment of {told}")
             }
         }
     }

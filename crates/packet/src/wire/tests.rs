@@ -370,3 +370,19 @@ fn layouts_that_differ_on_the_wire_are_told_apart() {
         assert_eq!(parse(&bytes, Link::Raw).unwrap().segment.options, options);
     }
 }
+
+#[test]
+fn a_given_payload_stands_where_the_pattern_would() {
+    let segment = Segment { flags: Flags::ACK, payload: 5, ..Segment::default() };
+    let between = Endpoints {
+        src: SocketAddr::from(([10, 0, 0, 1], 1)),
+        dst: SocketAddr::from(([10, 0, 0, 2], 2)),
+    };
+    let (mut pattern, mut given) = (Vec::new(), Vec::new());
+    emit(&segment, &between, 7, Offset(250), &mut pattern).unwrap();
+    emit_payload(&segment, &between, 7, &[250, 0, 1, 2, 3], &mut given).unwrap();
+    assert_eq!(pattern, given);
+    let short = emit_payload(&segment, &between, 7, &[1], &mut given);
+    assert_eq!(short, Err(EmitError::Payload { told: 5, given: 1 }));
+    assert_eq!(pattern, given, "nothing is appended on an error");
+}

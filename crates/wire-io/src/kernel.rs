@@ -1,0 +1,264 @@
+//! What applications on a real host do: one thread for each end of a flow, in the host's namespace.
+
+mod info;
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::socket::{setsockopt, sockopt::TcpCongestion};
+use sha2::{Digest, Sha256};
+use socket2::{Domain, Protocol, Socket, Type};
+use units::{Duration, Instant};
+
+use crate::clock::{Clock, real};
+use crate::payload::Payload;
+
+pub use info::{Info, Sample};
+
+/// Bytes of one read or write.
+const CHUNK: usize = 256 << 10;
+/// How long a connection attempt may take.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What an application at a real end does.
+#[derive(Debug, Clone)]
+pub enum Part {
+    /// Listens, accepts one connection, reads to its end and closes.
+    Reads,
+    /// Connects, writes, closes, and waits for the other side to close.
+    Writes {
+        /// When it connects.
+        start: Duration,
+        /// Bytes in all; `None` writes until it is stopped.
+        bytes: Option<u64>,
+        /// What it writes.
+        payload: Payload,
+        /// `TCP_CONGESTION`; the system's default without.
+        congestion: Option<String>,
+        /// How often `TCP_INFO` is asked for.
+        poll: Duration,
+    },
+}
+
+/// One real end of a flow.
+#[derive(Debug, Clone)]
+pub struct End {
+    /// Own address and port.
+    pub own: SocketAddr,
+    /// Those of the other side.
+    pub peer: SocketAddr,
+    /// What it does.
+    pub part: Part,
+}
+
+/// What came of an end.
+#[derive(Debug, Clone)]
+pub struct Ended {
+    /// Bytes read or written.
+    pub bytes: u64,
+    /// Their SHA-256.
+    pub sha256: [u8; 32],
+    /// When the last of them was read or written.
+    pub last_at: Instant,
+    /// Did the stream come to its end?
+    pub finished: bool,
+    /// What `TCP_INFO` told, of a writer.
+    pub samples: Vec<Sample>,
+    /// What went wrong.
+    pub error: Option<String>,
+}
+
+/// An end that is ready: a listener listens already.
+#[derive(Debug)]
+pub struct Ready {
+    end: End,
+    listener: Option<TcpListener>,
+}
+
+impl End {
+    /// Gets ready, in the namespace of the calling thread.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn ready(self) -> io::Result<Ready> {
+        let listener = match self.part {
+            Part::Reads => {
+                let listener = TcpListener::bind(self.own)?;
+                listener.set_nonblocking(true)?;
+                Some(listener)
+            }
+            Part::Writes { .. } => None,
+        };
+        Ok(Ready { end: self, listener })
+    }
+}
+
+impl Ready {
+    /// Does its part, in a thread of its own.
+    pub fn start(self, clock: Clock, stop: Arc<AtomicBool>) -> thread::JoinHandle<Ended> {
+        thread::spawn(move || {
+            let mut work = Work { clock, stop, hash: Sha256::new(), ended: Ended::new() };
+            let done = match (self.listener, &self.end.part) {
+                (Some(listener), _) => work.read(&listener),
+                (None, _) => work.write(&self.end),
+            };
+            work.ended.error = done.err().map(|error| error.to_string());
+            work.ended.sha256 = work.hash.finalize().into();
+            work.ended
+        })
+    }
+}
+
+impl Ended {
+    const fn new() -> Self {
+        Self {
+            bytes: 0,
+            sha256: [0; 32],
+            last_at: Instant::ZERO,
+            finished: false,
+            samples: Vec::new(),
+            error: None,
+        }
+    }
+}
+
+struct Work {
+    clock: Clock,
+    stop: Arc<AtomicBool>,
+    hash: Sha256,
+    ended: Ended,
+}
+
+impl Work {
+    fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Waits until the descriptor is ready, but no longer than so many milliseconds.
+    fn wait(fd: &impl AsFd, flags: PollFlags, ms: u16) {
+        let _ = poll(&mut [PollFd::new(fd.as_fd(), flags)], PollTimeout::from(ms));
+    }
+
+    fn read(&mut self, listener: &TcpListener) -> io::Result<()> {
+        let mut stream = loop {
+            match listener.accept() {
+                Ok((stream, _)) => break stream,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    if self.stopped() {
+                        return Ok(());
+                    }
+                    Self::wait(listener, PollFlags::POLLIN, 50);
+                }
+                Err(error) => return Err(error),
+            }
+        };
+        stream.set_nonblocking(true)?;
+        let mut chunk = vec![0; CHUNK];
+        while !self.stopped() {
+            match stream.read(&mut chunk) {
+                Ok(0) => {
+                    self.ended.finished = true;
+                    return Ok(());
+                }
+                Ok(len) => {
+                    self.ended.last_at = self.clock.now();
+                    self.hash.update(&chunk[..len]);
+                    self.ended.bytes += len as u64;
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    Self::wait(&stream, PollFlags::POLLIN, 50);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, end: &End) -> io::Result<()> {
+        let Part::Writes { start, bytes, payload, congestion, poll } = &end.part else {
+            return Ok(());
+        };
+        let begin = Instant::ZERO + *start;
+        while self.clock.now() < begin && !self.stopped() {
+            self.clock.wait(Some(begin), &[]);
+        }
+        let domain = Domain::for_address(end.own);
+        let socket = Socket::new(domain, Type::STREAM, Some(Protocol::TCP))?;
+        socket.bind(&end.own.into())?;
+        if let Some(name) = congestion {
+            let refused = |error: nix::Error| {
+                let error = io::Error::from(error);
+                io::Error::new(error.kind(), format!("congestion control {name}: {error}"))
+            };
+            setsockopt(&socket, TcpCongestion, &name.into()).map_err(refused)?;
+        }
+        socket.connect_timeout(&end.peer.into(), real(PATIENCE))?;
+        socket.set_nonblocking(true)?;
+        let mut stream = TcpStream::from(socket);
+        let mut chunk = vec![0; CHUNK];
+        // What of the chunk is still to be written.
+        let (mut from, mut to) = (0, 0);
+        let mut made = 0;
+        let mut sample_at = self.clock.now();
+        loop {
+            let now = self.clock.now();
+            if now >= sample_at {
+                self.sample(&stream);
+                sample_at = now + *poll;
+            }
+            if self.stopped() {
+                return Ok(());
+            }
+            if from == to {
+                let left = bytes.map_or(CHUNK as u64, |bytes| bytes - made);
+                to = left.min(CHUNK as u64) as usize;
+                from = 0;
+                if to == 0 {
+                    break;
+                }
+                payload.fill(made, &mut chunk[..to]);
+                made += to as u64;
+            }
+            match stream.write(&chunk[from..to]) {
+                Ok(len) => {
+                    self.hash.update(&chunk[from..from + len]);
+                    from += len;
+                    self.ended.bytes += len as u64;
+                    self.ended.last_at = self.clock.now();
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    Self::wait(&stream, PollFlags::POLLOUT, poll.as_millis().clamp(1, 50) as u16);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        stream.shutdown(std::net::Shutdown::Write)?;
+        while !self.stopped() {
+            match stream.read(&mut chunk) {
+                Ok(0) => {
+                    self.ended.finished = true;
+                    self.sample(&stream);
+                    return Ok(());
+                }
+                Ok(_) => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    Self::wait(&stream, PollFlags::POLLIN, poll.as_millis().clamp(1, 50) as u16);
+                    self.sample(&stream);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    fn sample(&mut self, stream: &TcpStream) {
+        if let Some(info) = Info::of(stream) {
+            self.ended.samples.push(Sample { at: self.clock.now(), info });
+        }
+    }
+}

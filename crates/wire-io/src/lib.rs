@@ -1,0 +1,28 @@
+//! Worlds on the wire: scenarios in real time, with this machine's own TCP as some of the hosts. Floor 6.
+//!
+//! A real host is a network namespace without a name: a thread that has left its parent's, with a
+//! TUN device whose other end is a descriptor here. What the kernel sends comes out of the
+//! descriptor as packets, becomes segments, and travels through [`sim::live::Live`], which is the
+//! simulator's own world; what arrives at a real host is written to its descriptor. When the
+//! threads end, namespace, device and sockets are gone, however they end.
+//!
+//! Reading order: [`frame`] (packets and segments), [`payload`] (what the bytes are), [`streams`]
+//! (bytes under way, since a world knows only their numbers), [`space`] (namespaces and devices),
+//! [`kernel`] (what this machine's applications do), [`drive`] (the loop), [`run`] (all together);
+//! beside them [`clock`], [`timing`] (how late the machine was), [`capture`].
+//!
+//! Alone below `lab` this crate reads clocks and devices. It is empty on other systems than Linux.
+#![cfg(target_os = "linux")]
+
+pub mod capture;
+pub mod clock;
+pub mod drive;
+pub mod frame;
+pub mod kernel;
+pub mod payload;
+pub mod run;
+pub mod space;
+pub mod streams;
+pub mod timing;
+
+pub use run::{Done, FlowBytes, Job, WireError, run};

@@ -1,0 +1,133 @@
+//! Two hosts, one flow, one path.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::atomic::AtomicBool;
+
+use packet::IpVersion;
+use packet::wire::Endpoints;
+use sim::Observer;
+use sim::scenario::{App, Close, Element, Flow, Host, Offload, Path, Rule, Scenario};
+use tcp::profile::{Family, Profile};
+use units::{Bytes, Duration, Ratio};
+use wire_io::{Done, Job, run, space};
+
+use ackclock_wire_io as wire_io;
+
+pub(crate) struct World {
+    pub(crate) scenario: Scenario,
+}
+
+/// Says why the tests skip, if they must.
+pub(crate) fn skipped() -> bool {
+    let why = space::unavailable();
+    if let Some(why) = &why {
+        println!("skipped: {why}");
+    }
+    why.is_some()
+}
+
+pub(crate) fn share(of: u64, hundred: u64) -> Rule {
+    Rule::Share(Ratio::new(of, hundred).unwrap())
+}
+
+fn address(host: usize, ip: IpVersion) -> IpAddr {
+    match ip {
+        IpVersion::V4 => Ipv4Addr::new(10, 0, 0, host as u8 + 1).into(),
+        IpVersion::V6 => Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, host as u16 + 1).into(),
+    }
+}
+
+impl World {
+    /// `bytes` from host 0 to host 1, whose inside has this profile.
+    pub(crate) fn new(profile: &str, bytes: u64) -> Self {
+        let profile = Profile::named(profile).unwrap();
+        let cc = match profile.family {
+            Family::Linux => cc::Algorithm::Reno,
+            _ => cc::Algorithm::NewReno,
+        };
+        let host = |name: &str| Host {
+            name: name.into(),
+            profile: profile.clone(),
+            quic: None,
+            cc,
+            offload: Offload { tso: true, ..Offload::default() },
+            delay: Duration::ZERO,
+            clock_phase: Duration::ZERO,
+            isn: None,
+            timestamp: None,
+        };
+        let scenario = Scenario {
+            title: String::new(),
+            seed: 1,
+            duration: Duration::from_secs(60),
+            hosts: vec![host("a"), host("b")],
+            paths: vec![Path { from: 0, to: 1, forward: vec![], reverse: vec![] }],
+            shared: vec![],
+            flows: vec![Flow {
+                name: "bulk".into(),
+                path: 0,
+                from: 0,
+                to: 1,
+                start: Duration::ZERO,
+                app: App::Bulk { bytes: Some(Bytes(bytes)) },
+                ip: IpVersion::V4,
+                nodelay: false,
+                reads: None,
+                close: Close::Fin,
+                keepalive: None,
+            }],
+            taps: vec![],
+        };
+        Self { scenario }
+    }
+
+    /// Both roads consist of these.
+    pub(crate) fn road(&mut self, elements: Vec<Element>) {
+        self.scenario.paths[0].forward.clone_from(&elements);
+        self.scenario.paths[0].reverse = elements;
+    }
+
+    /// Our endpoint sends to the kernel, or receives from it.
+    pub(crate) fn run<O: Observer>(&self, send: bool, observer: &mut O) -> Done<Vec<u8>> {
+        self.with(if send { &[1] } else { &[0] }, observer)
+    }
+
+    pub(crate) fn run_between_kernels<O: Observer>(&self, observer: &mut O) -> Done<Vec<u8>> {
+        self.with(&[0, 1], observer)
+    }
+
+    fn with<O: Observer>(&self, outside: &[usize], observer: &mut O) -> Done<Vec<u8>> {
+        let ip = self.scenario.flows[0].ip;
+        let endpoints = Endpoints {
+            src: SocketAddr::new(address(0, ip), 49_152),
+            dst: SocketAddr::new(address(1, ip), 5_001),
+        };
+        let pair = |&host: &usize| (address(host, IpVersion::V4), address(host, IpVersion::V6));
+        let addresses: Vec<_> = outside.iter().map(pair).collect();
+        run(
+            Job {
+                scenario: &self.scenario,
+                outside,
+                endpoints: &[endpoints],
+                addresses: &addresses,
+                congestion: None,
+                poll: Duration::from_millis(5),
+                capture: None,
+                stop: &AtomicBool::new(false),
+            },
+            observer,
+        )
+        .unwrap()
+    }
+}
+
+/// All bytes have come, those that were written.
+pub(crate) fn assert_whole(done: &Done<Vec<u8>>, bytes: u64, what: &str) {
+    let flow = &done.flows[0];
+    assert!(flow.errors.is_empty(), "{what}: {:?}", flow.errors);
+    assert!(done.outcome.flows[0].finished, "{what}: not finished: {:?}", done.outcome);
+    assert_eq!(flow.read, bytes, "{what}");
+    assert!(flow.equal(), "{what}: {flow:?}");
+    let counts = &done.counts;
+    assert_eq!((counts.unproven, counts.damaged, counts.refused), (0, 0, 0), "{what}");
+}
