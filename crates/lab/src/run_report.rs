@@ -175,8 +175,8 @@ pub fn table(loaded: &Loaded, outcome: &Outcome) -> String {
         "" => String::new(),
         title => format!("{title}\n"),
     };
-    let mut rows = vec![HEADINGS.map(str::to_owned)];
-    rows.extend(outcome.flows.iter().map(cells));
+    let mut rows = vec![headings()];
+    rows.extend(outcome.flows.iter().map(|flow| flow_row(&flow.name, &FlowReport::new(flow))));
     format!(
         "{title}seed {}, {} data segments in {} s of virtual time\n\n{}",
         loaded.scenario.seed,
@@ -186,24 +186,31 @@ pub fn table(loaded: &Loaded, outcome: &Outcome) -> String {
     )
 }
 
-fn cells(flow: &FlowOutcome) -> [String; HEADINGS.len()] {
+/// Headings of [`flow_row`].
+pub(crate) fn headings() -> Vec<String> {
+    HEADINGS.map(str::to_owned).to_vec()
+}
+
+/// A row of the table under a name of its own, from a report.
+pub(crate) fn flow_row(name: &str, flow: &FlowReport) -> Vec<String> {
+    let span = |seconds: f64| Duration::from_nanos((seconds * 1e9 + 0.5) as u64);
     let unfinished = if flow.finished { "" } else { " (unfinished)" };
     let undone = match flow.spurious_recoveries {
         0 => String::new(),
         n => format!(" ({n} undone)"),
     };
-    [
-        flow.name.clone(),
-        flow.profile.to_owned(),
-        flow.cc.to_owned(),
-        flow.bytes.to_string(),
-        format!("{} s{unfinished}", seconds(flow.duration)),
-        format!("{:.2} Mbit/s", flow.goodput_bps() / 1e6),
+    vec![
+        name.to_owned(),
+        flow.profile.to_string(),
+        flow.cc.to_string(),
+        Bytes(flow.bytes).to_string(),
+        format!("{} s{unfinished}", seconds(span(flow.duration_s))),
+        format!("{:.2} Mbit/s", flow.goodput_bps / 1e6),
         flow.retransmitted_segments.to_string(),
         format!("{}{undone}", flow.fast_recoveries),
         flow.rtos.to_string(),
-        window(flow.max_cwnd, flow.mss),
-        flow.min_rtt.map_or_else(|| "unknown".to_owned(), spaced),
+        window(Bytes(flow.max_cwnd_bytes), Bytes(flow.mss_bytes)),
+        flow.min_rtt_s.map_or_else(|| "unknown".to_owned(), |rtt| spaced(span(rtt))),
     ]
 }
 
