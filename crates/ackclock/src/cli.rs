@@ -1,6 +1,7 @@
 //! Arguments, with their help.
 
 mod theory;
+mod wire;
 
 use std::path::PathBuf;
 
@@ -9,6 +10,8 @@ use clap::{Args, Parser, Subcommand};
 pub(crate) use theory::{
     AimdArgs, CubicArgs, MathisArgs, PathArgs, PftkArgs, TheoryCommand, TrialArgs,
 };
+
+pub(crate) use wire::{EndArgs, WireCommand};
 
 /// Finds out why a TCP transfer is slow, reproduces it in virtual time, and shows what would
 /// cure it.
@@ -54,6 +57,9 @@ pub(crate) enum Command {
     ImportIni(ImportIniArgs),
     /// Run packet scripts in packetdrill's language, in virtual time
     Packetdrill(PacketdrillArgs),
+    /// Run a scenario in real time, with this machine's own TCP as some of its hosts
+    #[command(subcommand, after_help = wire::WIRE_EXAMPLES)]
+    Wire(WireCommand),
 }
 
 const RUN_EXAMPLES: &str = "\
@@ -230,7 +236,7 @@ pub(crate) struct TableArgs {
 }
 
 /// A scenario with changes.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct ScenarioArgs {
     /// Scenario file (TOML; see docs/scenario.md)
     pub(crate) file: Option<PathBuf>,

@@ -9,6 +9,7 @@ mod scenario;
 mod sweep;
 mod table;
 mod theory;
+mod wire;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -30,6 +31,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Read(args) => read::run(&args),
         Command::ImportIni(args) => import_ini::run(&args),
         Command::Theory(command) => theory::run(command),
+        Command::Wire(command) => wire::run(command),
         Command::Packetdrill(args) => packetdrill::run(&args),
     }
 }

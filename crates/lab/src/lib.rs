@@ -33,5 +33,5 @@ mod snippet;
 pub mod sweep;
 pub mod theory_report;
 pub mod units_text;
-pub mod worlds;
 pub mod wire_report;
+pub mod worlds;

@@ -189,7 +189,13 @@ pub fn hex(bytes: &[u8]) -> String {
 
 /// A scenario without a file: `bytes` over a path that takes no time, between `ackclock`, which has
 /// the profile, and `kernel`, which is this machine.
-pub fn clean_path(profile: &str, cc: Option<&str>, bytes: &str, ipv6: bool, sends: bool) -> String {
+pub fn clean_path(
+    profile: &str,
+    cc: Option<&str>,
+    bytes: Bytes,
+    ipv6: bool,
+    sends: bool,
+) -> String {
     let quoted = |text: &str| toml::Value::from(text).to_string();
     let (from, to) = if sends { ("ackclock", "kernel") } else { ("kernel", "ackclock") };
     let cc_of = |host: &str| match cc {
@@ -206,7 +212,7 @@ pub fn clean_path(profile: &str, cc: Option<&str>, bytes: &str, ipv6: bool, send
         quoted(profile),
         cc_of("ackclock"),
         cc_of("kernel"),
-        quoted(bytes),
+        quoted(&format!("{}B", bytes.get())),
         if ipv6 { 6 } else { 4 },
     )
 }
@@ -217,7 +223,7 @@ mod tests {
     use crate::scenario::{Overrides, load};
 
     fn report() -> WireReport {
-        let text = clean_path("freebsd-14.3", Some("cubic"), "1MB", false, true);
+        let text = clean_path("freebsd-14.3", Some("cubic"), Bytes(1_000_000), false, true);
         let loaded = load(&text, "clean", &Overrides::default()).unwrap();
         let outcome = sim::run(&loaded.scenario, &mut record::Off).unwrap();
         let timing = TimingReport {
@@ -275,13 +281,13 @@ mod tests {
     fn the_path_without_a_file_is_a_scenario_for_each_profile_and_both_directions() {
         for profile in tcp::profile::NAMES {
             for (ipv6, sends) in [(false, true), (true, false)] {
-                let text = clean_path(profile, None, "5MB", ipv6, sends);
+                let text = clean_path(profile, None, Bytes(5_000_000), ipv6, sends);
                 let loaded = load(&text, "clean", &Overrides::default()).unwrap();
                 let flow = &loaded.scenario.flows[0];
                 assert_eq!(loaded.scenario.hosts[flow.from].name == "ackclock", sends);
             }
         }
-        let odd = clean_path("a\"b", None, "1MB", false, true);
+        let odd = clean_path("a\"b", None, Bytes(1_000_000), false, true);
         assert!(load(&odd, "clean", &Overrides::default()).is_err());
     }
 }

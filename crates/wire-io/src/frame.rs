@@ -55,8 +55,7 @@ pub fn read(bytes: &[u8]) -> Result<Frame<'_>, Unfit> {
         return Err(Unfit::Damaged);
     }
     let mut segment = parsed.segment;
-    let burst = header.gso_type != GSO_NONE
-        && u32::from(header.gso_size) < segment.payload;
+    let burst = header.gso_type != GSO_NONE && u32::from(header.gso_size) < segment.payload;
     segment.gso_size = if burst { header.gso_size } else { 0 };
     Ok(Frame { between: parsed.between, segment, payload: parsed.payload })
 }

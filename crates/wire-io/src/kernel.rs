@@ -5,8 +5,8 @@ mod info;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -73,11 +73,52 @@ pub struct Ended {
     pub error: Option<String>,
 }
 
+/// A listening socket, which may be that of several ends.
+#[derive(Debug)]
+struct Door {
+    listener: TcpListener,
+    /// Connections that came, until the end whose they are asks.
+    came: Mutex<Vec<(SocketAddr, TcpStream)>>,
+}
+
+impl Door {
+    /// The connection from there, if it has come.
+    fn from(&self, peer: SocketAddr) -> io::Result<Option<TcpStream>> {
+        let Ok(mut came) = self.came.lock() else { return Ok(None) };
+        loop {
+            match self.listener.accept() {
+                Ok((stream, from)) => came.push((from, stream)),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(error) => return Err(error),
+            }
+        }
+        let at = came.iter().position(|(from, _)| *from == peer);
+        Ok(at.map(|at| came.swap_remove(at).1))
+    }
+}
+
+/// The listening sockets of a host.
+#[derive(Debug, Default)]
+pub struct Doors(Vec<(SocketAddr, Arc<Door>)>);
+
+impl Doors {
+    fn at(&mut self, own: SocketAddr) -> io::Result<Arc<Door>> {
+        if let Some((_, door)) = self.0.iter().find(|(known, _)| *known == own) {
+            return Ok(Arc::clone(door));
+        }
+        let listener = TcpListener::bind(own)?;
+        listener.set_nonblocking(true)?;
+        let door = Arc::new(Door { listener, came: Mutex::default() });
+        self.0.push((own, Arc::clone(&door)));
+        Ok(door)
+    }
+}
+
 /// An end that is ready: a listener listens already.
 #[derive(Debug)]
 pub struct Ready {
     end: End,
-    listener: Option<TcpListener>,
+    door: Option<Arc<Door>>,
 }
 
 impl End {
@@ -85,16 +126,12 @@ impl End {
     ///
     /// # Errors
     /// The kernel's.
-    pub fn ready(self) -> io::Result<Ready> {
-        let listener = match self.part {
-            Part::Reads => {
-                let listener = TcpListener::bind(self.own)?;
-                listener.set_nonblocking(true)?;
-                Some(listener)
-            }
+    pub fn ready(self, doors: &mut Doors) -> io::Result<Ready> {
+        let door = match self.part {
+            Part::Reads => Some(doors.at(self.own)?),
             Part::Writes { .. } => None,
         };
-        Ok(Ready { end: self, listener })
+        Ok(Ready { end: self, door })
     }
 }
 
@@ -103,9 +140,9 @@ impl Ready {
     pub fn start(self, clock: Clock, stop: Arc<AtomicBool>) -> thread::JoinHandle<Ended> {
         thread::spawn(move || {
             let mut work = Work { clock, stop, hash: Sha256::new(), ended: Ended::new() };
-            let done = match (self.listener, &self.end.part) {
-                (Some(listener), _) => work.read(&listener),
-                (None, _) => work.write(&self.end),
+            let done = match self.door {
+                Some(door) => work.read(&door, self.end.peer),
+                None => work.write(&self.end),
             };
             work.ended.error = done.err().map(|error| error.to_string());
             work.ended.sha256 = work.hash.finalize().into();
@@ -144,18 +181,16 @@ impl Work {
         let _ = poll(&mut [PollFd::new(fd.as_fd(), flags)], PollTimeout::from(ms));
     }
 
-    fn read(&mut self, listener: &TcpListener) -> io::Result<()> {
+    fn read(&mut self, door: &Door, peer: SocketAddr) -> io::Result<()> {
         let mut stream = loop {
-            match listener.accept() {
-                Ok((stream, _)) => break stream,
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    if self.stopped() {
-                        return Ok(());
-                    }
-                    Self::wait(listener, PollFlags::POLLIN, 50);
-                }
-                Err(error) => return Err(error),
+            if let Some(stream) = door.from(peer)? {
+                break stream;
             }
+            if self.stopped() {
+                return Ok(());
+            }
+            // Another end of the same door may take ours out of the queue: look often.
+            Self::wait(&door.listener, PollFlags::POLLIN, 5);
         };
         stream.set_nonblocking(true)?;
         let mut chunk = vec![0; CHUNK];

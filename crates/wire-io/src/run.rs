@@ -18,7 +18,7 @@ use units::{Bytes, Duration, Instant};
 use crate::capture::Capture;
 use crate::clock::{self, Clock};
 use crate::drive::{Counts, Device, Driver, Gate, Watcher};
-use crate::kernel::{End, Ended, Part, Sample};
+use crate::kernel::{Doors, End, Ended, Part, Sample};
 use crate::payload::Payload;
 use crate::space::{self, SpaceError};
 use crate::streams::{Received, Stream};
@@ -42,8 +42,9 @@ pub struct Job<'a, W> {
     pub congestion: Option<String>,
     /// How often a real sender is asked for its state.
     pub poll: Duration,
-    /// Where a capture goes, and what its header says.
-    pub capture: Option<(W, Section<'a>)>,
+    /// Where a capture goes, what its header says, and how many of the scenario's taps it shows, from
+    /// the first on; if none, it shows the stack of every host.
+    pub capture: Option<(W, Section<'a>, usize)>,
     /// Set from elsewhere to end the run.
     pub stop: &'a AtomicBool,
 }
@@ -145,10 +146,7 @@ struct Host {
 ///
 /// # Errors
 /// [`WireError`].
-pub fn run<O: Observer, W: Write>(
-    job: Job<'_, W>,
-    observer: &mut O,
-) -> Result<Done<W>, WireError> {
+pub fn run<O: Observer, W: Write>(job: Job<'_, W>, observer: &mut O) -> Result<Done<W>, WireError> {
     let parts = parts(&job)?;
     let stop = Arc::new(AtomicBool::new(false));
     let (mut gates, mut hosts) = (Vec::new(), Vec::new());
@@ -168,9 +166,9 @@ pub fn run<O: Observer, W: Write>(
         *place = (!job.outside.contains(&host)).then_some(scenario.taps.len() - 1);
     }
     let capture = match job.capture {
-        Some((out, section)) => {
-            let taps: Vec<usize> = match user_taps {
-                0 => (0..scenario.taps.len()).collect(),
+        Some((out, section, asked)) => {
+            let taps: Vec<usize> = match asked {
+                0 => (user_taps..scenario.taps.len()).collect(),
                 taps => (0..taps).collect(),
             };
             let name = |&tap: &usize| {
@@ -319,8 +317,9 @@ fn start_host(
                 return Err(io::Error::from(io::ErrorKind::InvalidInput).into());
             };
             let device = space::device(v4, v6, mtu).map_err(WireError::Space)?;
+            let mut doors = Doors::default();
             let ready: io::Result<Vec<_>> =
-                ends.into_iter().map(|(flow, end)| Ok((flow, end.ready()?))).collect();
+                ends.into_iter().map(|(flow, end)| Ok((flow, end.ready(&mut doors)?))).collect();
             Ok((device, ready?))
         };
         let ready = match ready() {

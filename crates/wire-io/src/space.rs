@@ -123,7 +123,8 @@ pub fn tcp_counter(name: &str) -> u64 {
 pub fn unavailable() -> Option<String> {
     let tried = std::thread::spawn(|| {
         leave()?;
-        device(Ipv4Addr::new(10, 0, 0, 1), Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 1), 1_500).map(drop)
+        device(Ipv4Addr::new(10, 0, 0, 1), Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 1), 1_500)
+            .map(drop)
     });
     match tried.join() {
         Ok(Err(error)) if error.is_lack() => Some(error.to_string()),

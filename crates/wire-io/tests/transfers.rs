@@ -51,11 +51,6 @@ fn a_clean_path_loses_nothing_over_both_versions_of_ip() {
             let done = world.run(send, &mut Off);
             world::assert_whole(&done, 20_000_000, &format!("{ip:?}, send {send}"));
             assert_eq!(done.outcome.flows[0].retransmitted_segments, 0);
-            println!(
-                "{ip:?} send {send}: {:.0} Mbit/s, {:?}",
-                done.outcome.flows[0].goodput_bps() / 1e6,
-                done.timing
-            );
         }
     }
 }

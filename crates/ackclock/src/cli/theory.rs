@@ -187,7 +187,7 @@ fn share(text: &str) -> Result<Ratio, String> {
     units_text::share(text).map_err(words)
 }
 
-fn words(misread: Misread) -> String {
+pub(super) fn words(misread: Misread) -> String {
     let hint = misread.hint.map_or_else(String::new, |hint| format!("; {hint}"));
     format!("{}, expected {}{hint}", misread.message, misread.expected)
 }

@@ -244,7 +244,7 @@ const fn form(form: QlogForm) -> Form {
 }
 
 /// Refuses one file for two outputs.
-fn apart(outputs: &[(&str, &Option<OutFile>, Option<&Path>)]) -> Result<(), Failure> {
+pub(super) fn apart(outputs: &[(&str, &Option<OutFile>, Option<&Path>)]) -> Result<(), Failure> {
     for (index, (option, _, path)) in outputs.iter().enumerate() {
         let Some(path) = path else { continue };
         let same = |(_, file, _): &&(&str, &Option<OutFile>, Option<&Path>)| {
@@ -259,13 +259,13 @@ fn apart(outputs: &[(&str, &Option<OutFile>, Option<&Path>)]) -> Result<(), Fail
 }
 
 /// Where a chart comes from.
-fn subtitle(file: &Path, scenario: &Scenario) -> String {
+pub(super) fn subtitle(file: &Path, scenario: &Scenario) -> String {
     let name = file.file_name().unwrap_or(file.as_os_str()).to_string_lossy();
     format!("{name}, seed {}, ackclock {}", scenario.seed, env!("CARGO_PKG_VERSION"))
 }
 
 /// An output file, which must not be the scenario itself.
-fn create(path: &Path, scenario: &Path) -> Result<OutFile, Failure> {
+pub(super) fn create(path: &Path, scenario: &Path) -> Result<OutFile, Failure> {
     let out = OutFile::create(path)?;
     if out.is(scenario) {
         return Err(Failure::new(format!("{} is the scenario itself", path.display())));
@@ -273,7 +273,7 @@ fn create(path: &Path, scenario: &Path) -> Result<OutFile, Failure> {
     Ok(out)
 }
 
-fn failed(path: Option<&Path>, error: &io::Error) -> Failure {
+pub(super) fn failed(path: Option<&Path>, error: &io::Error) -> Failure {
     Failure::file("write", path.unwrap_or(Path::new("")), error)
 }
 
@@ -311,12 +311,12 @@ impl Observer for Taps<'_> {
 }
 
 /// What is told of every event: rows, curves and the kernel's logs, as asked for.
-struct Rows {
-    csv: Option<CsvRecorder<OutFile>>,
-    curves: Option<Curves>,
-    bblog: Option<BlackBox<OutFile>>,
-    siftr: Option<Siftr<OutFile>>,
-    qlog: Option<Qlog<OutFile>>,
+pub(super) struct Rows {
+    pub(super) csv: Option<CsvRecorder<OutFile>>,
+    pub(super) curves: Option<Curves>,
+    pub(super) bblog: Option<BlackBox<OutFile>>,
+    pub(super) siftr: Option<Siftr<OutFile>>,
+    pub(super) qlog: Option<Qlog<OutFile>>,
 }
 
 impl Recorder for Rows {

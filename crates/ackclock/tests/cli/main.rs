@@ -11,3 +11,4 @@ mod place;
 mod sharing;
 mod sweeps;
 mod theory;
+mod wire;

@@ -197,6 +197,9 @@ fn every_help_has_examples() {
         &["scenario", "schema"],
         &["reproduce"],
         &["read"],
+        &["wire"],
+        &["wire", "send"],
+        &["wire", "receive"],
     ] {
         let out = place.run(&[command, &["--help"]].concat()).ok();
         assert!(out.contains("Examples:\n  ackclock"), "{command:?}");

@@ -18,10 +18,11 @@ pub(crate) struct World {
 }
 
 /// Says why the tests skip, if they must.
+#[expect(clippy::print_stderr, reason = "a skipped test must say so")]
 pub(crate) fn skipped() -> bool {
     let why = space::unavailable();
     if let Some(why) = &why {
-        println!("skipped: {why}");
+        eprintln!("skipped: {why}");
     }
     why.is_some()
 }

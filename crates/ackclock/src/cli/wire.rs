@@ -1,0 +1,99 @@
+//! Arguments of `wire`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use lab::units_text;
+use units::Bytes;
+
+use super::ScenarioArgs;
+use super::theory::words;
+
+/// What to do on the wire.
+#[derive(Debug, Subcommand)]
+pub(crate) enum WireCommand {
+    /// Send from our endpoint to this machine's own TCP
+    #[command(after_help = SEND_EXAMPLES)]
+    Send(EndArgs),
+    /// Receive with our endpoint from this machine's own TCP
+    #[command(after_help = RECEIVE_EXAMPLES)]
+    Receive(EndArgs),
+}
+
+pub(crate) const WIRE_EXAMPLES: &str = "\
+Examples:
+  ackclock wire send --profile freebsd-14.3 --bytes 100MB
+  ackclock wire send my.toml --pcap wire.pcapng --csv wire.csv
+  ackclock wire receive my.toml --seed 7
+
+Real hosts are network namespaces without a name, each with a TUN device; they vanish with the
+command, however it ends. Needs Linux, CAP_SYS_ADMIN and CAP_NET_ADMIN (run it as root) and
+/dev/net/tun.
+
+Exit status: 0 all bytes arrived as they were written; 1 they did not; 2 a mistake in arguments or
+files, or a privilege that is lacking; 130 interrupted.";
+
+const SEND_EXAMPLES: &str = "\
+Examples:
+  ackclock wire send --profile freebsd-14.3 --bytes 100MB
+  ackclock wire send --profile linux-6.18 --cc cubic --ip 6
+  ackclock wire send my.toml --set path.0.forward.0.loss=5%
+  ackclock wire send my.toml --pcap wire.pcapng && tshark -r wire.pcapng
+  ackclock wire send my.toml --csv wire.csv --svg wire.svg --qlog wire.qlog
+  ackclock wire send my.toml --json | jq '.flows[0].goodput_bps, .model.flows[0].goodput_bps'
+
+With a scenario, the first flow's sender is our endpoint, and the hosts it talks to are real: the
+table has what happened on the wire and, below it, the same scenario in virtual time. Without one,
+the path takes no time.";
+
+const RECEIVE_EXAMPLES: &str = "\
+Examples:
+  ackclock wire receive --profile freebsd-14.3 --bytes 100MB
+  ackclock wire receive my.toml --cc cubic
+  ackclock wire receive my.toml --pcap wire.pcapng --json
+
+With a scenario, the first flow's receiver is our endpoint, and its sender is real.";
+
+/// Arguments of `wire send` and `wire receive`.
+#[derive(Debug, Args)]
+pub(crate) struct EndArgs {
+    #[command(flatten)]
+    pub(crate) scenario: ScenarioArgs,
+    /// Without a scenario: whose TCP our endpoint is
+    #[arg(long, value_name = "PROFILE", default_value = "freebsd-14.3", conflicts_with = "file")]
+    pub(crate) profile: String,
+    /// Without a scenario: congestion control of the sender [default: the system's own]
+    #[arg(long, value_name = "CC", conflicts_with = "file")]
+    pub(crate) cc: Option<String>,
+    /// Without a scenario: how much is sent
+    #[arg(long, value_name = "SIZE", default_value = "100MB", conflicts_with = "file",
+          value_parser = size)]
+    pub(crate) bytes: Bytes,
+    /// Without a scenario: version of the internet protocol
+    #[arg(long, value_name = "VERSION", default_value = "4", conflicts_with = "file",
+          value_parser = clap::value_parser!(u8).range(4..=6))]
+    pub(crate) ip: u8,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Write the packets as pcapng, as they travelled: what the scenario's taps saw [without taps:
+    /// every host's stack]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) pcap: Option<PathBuf>,
+    /// Write every event of our endpoint as a row with the sender's state after it
+    #[arg(long, value_name = "FILE")]
+    pub(crate) csv: Option<PathBuf>,
+    /// Draw congestion window and flight of our endpoint over time as a chart
+    #[arg(long, value_name = "FILE")]
+    pub(crate) svg: Option<PathBuf>,
+    /// Write what our endpoint's stack would log as FreeBSD's Black Box Log, in pcapng
+    #[arg(long, value_name = "FILE")]
+    pub(crate) bblog: Option<PathBuf>,
+    /// Write what our endpoint's stack would log as qlog, TCP in QUIC's words
+    #[arg(long, value_name = "FILE")]
+    pub(crate) qlog: Option<PathBuf>,
+}
+
+fn size(text: &str) -> Result<Bytes, String> {
+    units_text::size(text).map_err(words)
+}

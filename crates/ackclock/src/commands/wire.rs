@@ -1,0 +1,24 @@
+//! `ackclock wire`: scenarios in real time, with this machine's own TCP as some of the hosts.
+
+use std::process::ExitCode;
+
+use crate::cli::WireCommand;
+use crate::failure::Failure;
+
+#[cfg(target_os = "linux")]
+mod end;
+#[cfg(target_os = "linux")]
+mod real;
+
+#[cfg(target_os = "linux")]
+pub(super) fn run(command: WireCommand) -> Result<ExitCode, Failure> {
+    match command {
+        WireCommand::Send(args) => end::run(args, true),
+        WireCommand::Receive(args) => end::run(args, false),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn run(_: WireCommand) -> Result<ExitCode, Failure> {
+    Err(Failure::new("`wire` needs Linux: its namespaces and TUN devices"))
+}

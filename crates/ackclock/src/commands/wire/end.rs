@@ -1,0 +1,129 @@
+//! `wire send` and `wire receive`: our endpoint against this machine's own TCP.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use lab::capture;
+use lab::curves::Curves;
+use lab::kernel_log::{BlackBox, Side};
+use lab::qlog::Qlog;
+use lab::scenario::{Loaded, Overrides, load};
+use lab::wire_report::clean_path;
+use packet::Dir;
+use sim::scenario::{Scenario, TapPlace};
+use trace::csv::CsvRecorder;
+use trace::qlog::Form;
+use units::{Duration, FlowId, HostId};
+
+use super::real::{Real, model, report, tell};
+use crate::cli::EndArgs;
+use crate::commands::load_scenario;
+use crate::commands::run::{Rows, apart, create, failed, subtitle};
+use crate::failure::Failure;
+use crate::output::OutFile;
+
+/// How often a real sender is asked for its state.
+const POLL: Duration = Duration::from_millis(10);
+
+pub(super) fn run(mut args: EndArgs, sends: bool) -> Result<ExitCode, Failure> {
+    let given = args.scenario.file.is_some();
+    let (file, loaded) = scenario(&mut args, sends)?;
+    let Some(first) = loaded.scenario.flows.first() else {
+        return Err(Failure::new("the scenario has no flow"));
+    };
+    let inside = if sends { first.from } else { first.to };
+    let outside: Vec<usize> =
+        (0..loaded.scenario.hosts.len()).filter(|&host| host != inside).collect();
+
+    let open = |path: &Option<PathBuf>| path.as_deref().map(|path| create(path, &file)).transpose();
+    let pcap = open(&args.pcap)?;
+    let csv = open(&args.csv)?;
+    let svg = open(&args.svg)?;
+    let bblog = open(&args.bblog)?;
+    let qlog = open(&args.qlog)?;
+    apart(&[
+        ("--pcap", &pcap, args.pcap.as_deref()),
+        ("--csv", &csv, args.csv.as_deref()),
+        ("--svg", &svg, args.svg.as_deref()),
+        ("--bblog", &bblog, args.bblog.as_deref()),
+        ("--qlog", &qlog, args.qlog.as_deref()),
+    ])?;
+    // A tap changes nothing in a run; the capture leaves that of the logs out.
+    let mut scenario = loaded.scenario.clone();
+    let comment = format!("{}\nscenario sha256 {}", scenario.title, loaded.sha256);
+    let curves = svg.is_some().then(|| Curves::new(&scenario));
+    let mut rows =
+        Rows { csv: csv.map(CsvRecorder::new), curves, bblog: None, siftr: None, qlog: None };
+    if bblog.is_some() || qlog.is_some() {
+        let side = own_side(&mut scenario, inside, sends);
+        if let Some(out) = bblog {
+            let log = BlackBox::new(&scenario, side, &comment, out);
+            rows.bblog = Some(log.map_err(|error| failed(args.bblog.as_deref(), &error))?);
+        }
+        if let Some(out) = qlog {
+            let log = Qlog::new(&scenario, side, &loaded.sha256, Form::Current, out);
+            rows.qlog = Some(log.map_err(|error| failed(args.qlog.as_deref(), &error))?);
+        }
+    }
+    let real = Real {
+        scenario: &scenario,
+        outside: &outside,
+        poll: POLL,
+        capture: pcap.map(|out| (out, comment.as_str(), loaded.scenario.taps.len())),
+    };
+    let mut done = real.run(&mut rows)?;
+    let mut report = report(&loaded, &outside, &done);
+    if given {
+        report.model = Some(model(&loaded.scenario)?);
+    }
+    if let Some(out) = done.capture.take() {
+        out.commit()?;
+    }
+    let subtitle = format!("on the wire, {}", subtitle(&file, &scenario));
+    finish(rows, svg, &args, (&scenario.title, &subtitle))?;
+    tell(&report, args.json)
+}
+
+/// The scenario named, or a path that takes no time.
+fn scenario(args: &mut EndArgs, sends: bool) -> Result<(PathBuf, Loaded), Failure> {
+    if args.scenario.file.is_some() {
+        return load_scenario(core::mem::take(&mut args.scenario));
+    }
+    let text = clean_path(&args.profile, args.cc.as_deref(), args.bytes, args.ip == 6, sends);
+    let set = core::mem::take(&mut args.scenario.set);
+    let overrides = Overrides { set, seed: args.scenario.seed };
+    let loaded = load(&text, "(made of the arguments)", &overrides).map_err(Failure::Scenario)?;
+    Ok((PathBuf::from("no scenario"), loaded))
+}
+
+/// Our end of the first flow.
+fn own_side(scenario: &mut Scenario, inside: usize, sends: bool) -> Side {
+    let tap = capture::tap(scenario, inside, TapPlace::Stack);
+    let out = if sends { Dir::Forward } else { Dir::Reverse };
+    Side { flow: FlowId(0), host: HostId(inside as u16), out, tap }
+}
+
+fn finish(
+    rows: Rows,
+    svg: Option<OutFile>,
+    args: &EndArgs,
+    (title, subtitle): (&str, &str),
+) -> Result<(), Failure> {
+    let trouble = |path: &Option<PathBuf>, error: &std::io::Error| failed(path.as_deref(), error);
+    if let Some(csv) = rows.csv {
+        csv.finish().map_err(|error| trouble(&args.csv, &error))?.commit()?;
+    }
+    if let Some(log) = rows.bblog {
+        log.finish().map_err(|error| trouble(&args.bblog, &error))?.commit()?;
+    }
+    if let Some(log) = rows.qlog {
+        log.finish().map_err(|error| trouble(&args.qlog, &error))?.commit()?;
+    }
+    if let (Some(curves), Some(mut out)) = (rows.curves, svg) {
+        let chart = curves.to_svg(title, subtitle);
+        out.write_all(chart.as_bytes()).map_err(|error| trouble(&args.svg, &error))?;
+        out.commit()?;
+    }
+    Ok(())
+}

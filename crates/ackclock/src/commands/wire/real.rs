@@ -1,0 +1,178 @@
+//! What every command on the wire needs: the job from a scenario, Ctrl-C, the report of what came.
+
+use std::net::IpAddr;
+use std::process::ExitCode;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use lab::capture;
+use lab::scenario::Loaded;
+use lab::wire_report::{BytesReport, ModelReport, TimingReport, WireReport, hex};
+use packet::wire::Endpoints;
+use packet::{IpVersion, Segment};
+use record::Off;
+use sim::Observer;
+use sim::scenario::{Host, Scenario};
+use trace::pcapng::Section;
+use units::{Duration, FlowId};
+use wire_io::{Done, Job, space};
+
+use crate::failure::Failure;
+use crate::output::{OutFile, print};
+
+/// Set by Ctrl-C.
+static STOP: AtomicBool = AtomicBool::new(false);
+
+/// Exit status of a command that Ctrl-C has ended.
+const INTERRUPTED: u8 = 130;
+
+/// From now on Ctrl-C ends the run, and what was measured so far is told; a second one ends the
+/// program. Real hosts vanish either way.
+fn watch_for_interrupt() -> Result<&'static AtomicBool, Failure> {
+    static ONCE: OnceLock<Result<(), String>> = OnceLock::new();
+    let set = || {
+        ctrlc::set_handler(|| {
+            if STOP.swap(true, Ordering::Relaxed) {
+                std::process::exit(INTERRUPTED.into());
+            }
+        })
+        .map_err(|error| error.to_string())
+    };
+    match ONCE.get_or_init(set) {
+        Ok(()) => Ok(&STOP),
+        Err(error) => Err(Failure::new(format!("cannot watch for Ctrl-C: {error}"))),
+    }
+}
+
+/// A run with some real hosts.
+pub(super) struct Real<'a> {
+    pub(super) scenario: &'a Scenario,
+    /// Indices of the real hosts.
+    pub(super) outside: &'a [usize],
+    /// How often a real sender is asked for its state.
+    pub(super) poll: Duration,
+    /// Where the packets go, the comment of that file, and how many taps were asked for; without any
+    /// it is every host's stack.
+    pub(super) capture: Option<(OutFile, &'a str, usize)>,
+}
+
+impl Real<'_> {
+    /// Runs it.
+    pub(super) fn run(self, observer: &mut impl Observer) -> Result<Done<OutFile>, Failure> {
+        let stop = watch_for_interrupt()?;
+        // Before there are other threads: who is not root becomes it in a namespace of users.
+        space::become_root().map_err(|error| Failure::new(error.to_string()))?;
+        let scenario = self.scenario;
+        let endpoints: Vec<Endpoints> = (0..scenario.flows.len())
+            .map(|flow| {
+                let ip = scenario.flows[flow].ip;
+                let first = Segment { flow: FlowId(flow as u32), ip, ..Segment::default() };
+                capture::endpoints(scenario, &first)
+            })
+            .collect();
+        let pair = |&host: &usize| -> (IpAddr, IpAddr) {
+            (capture::address(host, IpVersion::V4), capture::address(host, IpVersion::V6))
+        };
+        let addresses: Vec<_> = self.outside.iter().map(pair).collect();
+        let senders: Vec<&Host> = self
+            .outside
+            .iter()
+            .filter(|host| scenario.flows.iter().any(|flow| flow.from == **host))
+            .map(|host| &scenario.hosts[*host])
+            .collect();
+        let congestion = congestion(&senders)?;
+        let section = |comment| Section {
+            application: concat!("ackclock ", env!("CARGO_PKG_VERSION")),
+            comment,
+            epoch: capture::EPOCH,
+            ..Section::default()
+        };
+        let job = Job {
+            scenario,
+            outside: self.outside,
+            endpoints: &endpoints,
+            addresses: &addresses,
+            congestion,
+            poll: self.poll,
+            capture: self.capture.map(|(out, comment, taps)| (out, section(comment), taps)),
+            stop,
+        };
+        wire_io::run(job, observer).map_err(|error| Failure::new(error.to_string()))
+    }
+}
+
+/// The kernel's name of what real senders run.
+fn congestion(senders: &[&Host]) -> Result<Option<String>, Failure> {
+    let Some(first) = senders.first() else { return Ok(None) };
+    if let Some(other) = senders.iter().find(|host| host.cc != first.cc) {
+        let message = format!(
+            "{} and {} are real and send with different congestion control",
+            first.name, other.name
+        );
+        return Err(Failure::new(message));
+    }
+    match first.cc {
+        cc::Algorithm::Reno => Ok(Some("reno".to_owned())),
+        cc::Algorithm::Cubic(cc::cubic::Variant::Linux) => Ok(Some("cubic".to_owned())),
+        other => {
+            let message = format!("{} is real, and Linux has no {:?}", first.name, other.name());
+            let hint =
+                format!("--set host.{}.cc=reno, or cubic with a profile of Linux", first.name);
+            Err(Failure::new(message).hint(hint))
+        }
+    }
+}
+
+/// What came of it, for reports.
+pub(super) fn report(loaded: &Loaded, outside: &[usize], done: &Done<OutFile>) -> WireReport {
+    let timing = TimingReport {
+        packets: done.timing.packets,
+        p50_ns: done.timing.p50.as_nanos(),
+        p99_ns: done.timing.p99.as_nanos(),
+        worst_ns: done.timing.worst.as_nanos(),
+        too_late: done.timing.too_late,
+        overflowed: done.overflowed,
+        foreign: done.counts.foreign,
+        damaged: done.counts.damaged,
+        refused: done.counts.refused,
+        unproven: done.counts.unproven,
+    };
+    let mut report = WireReport::new(loaded, &done.outcome, timing);
+    report.real_hosts =
+        outside.iter().map(|&host| loaded.scenario.hosts[host].name.clone()).collect();
+    report.system = system();
+    report.bytes = done
+        .flows
+        .iter()
+        .map(|flow| BytesReport {
+            read_sha256: hex(&flow.read_sha256),
+            written_sha256: hex(&flow.written_sha256),
+            equal: flow.equal(),
+            errors: flow.errors.clone(),
+        })
+        .collect();
+    report
+}
+
+/// The same scenario in virtual time.
+pub(super) fn model(scenario: &Scenario) -> Result<ModelReport, Failure> {
+    let outcome = sim::run(scenario, &mut Off)
+        .map_err(|error| Failure::new(format!("the scenario cannot be set up: {error:?}")))?;
+    let flows = outcome.flows.iter().map(lab::run_report::FlowReport::new).collect();
+    Ok(ModelReport { added_rtt_s: 0.0, flows })
+}
+
+/// This machine's system and its release.
+fn system() -> String {
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    format!("Linux {}", release.trim())
+}
+
+/// Prints a report; the exit status tells whether the bytes are right.
+pub(super) fn tell(report: &WireReport, json: bool) -> Result<ExitCode, Failure> {
+    print(&if json { report.to_json() } else { report.to_text() })?;
+    if STOP.load(Ordering::Relaxed) {
+        return Ok(ExitCode::from(INTERRUPTED));
+    }
+    Ok(if report.whole() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
