@@ -7,13 +7,8 @@
 //! ours), [`curves`] and [`pictures`] (charts), [`log_view`]
 //! (logs of a stack for reading), [`theory_report`] (closed forms beside runs), [`worlds`]
 //! (scenarios by chance, and whether they obey), [`import_ini`]
-<<<<<<< HEAD
 //! (ini files of OMNeT++), [`packet_scripts`] (what a host sends, packet by packet), [`inputs`] (captures and logs, read into
-//! connections).
-=======
-//! (ini files of OMNeT++), [`packet_scripts`] (what a host sends, packet by packet),
-//! [`wire_report`] (a run with real hosts beside one in virtual time).
->>>>>>> dca02eb (lab: the report of a run with real hosts)
+//! connections), [`wire_report`] (a run with real hosts beside one in virtual time).
 
 pub mod capture;
 pub mod cases;
