@@ -92,7 +92,7 @@ fn scenario(args: &mut EndArgs, sends: bool) -> Result<(PathBuf, Loaded), Failur
     }
     let text = clean_path(&args.profile, args.cc.as_deref(), args.bytes, args.ip == 6, sends);
     let set = core::mem::take(&mut args.scenario.set);
-    let overrides = Overrides { set, seed: args.scenario.seed };
+    let overrides = Overrides { set, seed: args.scenario.seed, ..Overrides::default() };
     let loaded = load(&text, "(made of the arguments)", &overrides).map_err(Failure::Scenario)?;
     Ok((PathBuf::from("no scenario"), loaded))
 }
