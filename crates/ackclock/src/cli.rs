@@ -11,7 +11,7 @@ pub(crate) use theory::{
     AimdArgs, CubicArgs, MathisArgs, PathArgs, PftkArgs, TheoryCommand, TrialArgs,
 };
 
-pub(crate) use wire::{EndArgs, WireCommand};
+pub(crate) use wire::{CompareArgs, EndArgs, LinkArgs, WireCommand};
 
 /// Finds out why a TCP transfer is slow, reproduces it in virtual time, and shows what would
 /// cure it.

@@ -8,7 +8,8 @@
 //! (logs of a stack for reading), [`theory_report`] (closed forms beside runs), [`worlds`]
 //! (scenarios by chance, and whether they obey), [`import_ini`]
 //! (ini files of OMNeT++), [`packet_scripts`] (what a host sends, packet by packet), [`inputs`] (captures and logs, read into
-//! connections), [`wire_report`] (a run with real hosts beside one in virtual time).
+//! connections), [`wire_report`] (a run with real hosts beside one in virtual time),
+//! [`overlay`] (the windows of both).
 
 pub mod capture;
 pub mod cases;
@@ -18,6 +19,7 @@ pub mod import_ini;
 pub mod inputs;
 pub mod kernel_log;
 pub mod log_view;
+pub mod overlay;
 pub mod packet_scripts;
 pub mod pictures;
 pub mod qlog;

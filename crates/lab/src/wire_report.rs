@@ -39,6 +39,12 @@ pub struct WireReport {
     pub timing: TimingReport,
     /// The same flows in virtual time; `None` if it was not asked for.
     pub model: Option<ModelReport>,
+    /// Connections of programs on real hosts, where such ran.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub connections: Option<u64>,
+    /// Programs that did not end well, and how they ended.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub failed: Vec<String>,
 }
 
 /// The bytes of a flow.
@@ -104,13 +110,15 @@ impl WireReport {
             bytes: Vec::new(),
             timing,
             model: None,
+            connections: None,
+            failed: Vec::new(),
         }
     }
 
     /// Did all bytes arrive that were read, and are they those that were written?
     pub fn whole(&self) -> bool {
         let bytes = self.bytes.iter().all(|flow| flow.equal && flow.errors.is_empty());
-        bytes && self.timing.unproven == 0
+        bytes && self.timing.unproven == 0 && self.failed.is_empty()
     }
 
     /// As JSON, pretty-printed, with a newline at the end.
@@ -135,14 +143,19 @@ impl WireReport {
             }
         }
         let mut text = format!(
-            "{title}seed {}, {took:.3} s on the wire; {real}: {}\n\n{}\n",
-            self.seed,
-            self.system,
-            aligned(&rows)
+            "{title}seed {}, {took:.3} s on the wire; {real}: {}\n\n",
+            self.seed, self.system
         );
+        if !self.flows.is_empty() {
+            text += &(aligned(&rows) + "\n");
+        }
         if let Some(model) = self.model.as_ref().filter(|model| model.added_rtt_s > 0.0) {
             let added = Duration::from_nanos((model.added_rtt_s * 1e9) as u64);
             text += &format!("in virtual time with a round trip longer by {}\n", spaced(added));
+        }
+        for (flow, model) in self.flows.iter().zip(self.model.iter().flat_map(|model| &model.flows))
+        {
+            text += &difference(flow, model);
         }
         for (flow, bytes) in self.flows.iter().zip(&self.bytes) {
             let same = if bytes.equal { "as written" } else { "NOT what was written" };
@@ -150,6 +163,12 @@ impl WireReport {
             for error in &bytes.errors {
                 text += &format!("{}: a real end failed: {error}\n", flow.name);
             }
+        }
+        if let Some(connections) = self.connections {
+            text += &format!("{connections} connections\n");
+        }
+        for failed in &self.failed {
+            text += &format!("failed: {failed}\n");
         }
         text + &self.timing.to_text()
     }
@@ -180,6 +199,16 @@ impl TimingReport {
         }
         text
     }
+}
+
+/// By how much the wire differs from virtual time.
+fn difference(wire: &FlowReport, model: &FlowReport) -> String {
+    if model.goodput_bps <= 0.0 {
+        return String::new();
+    }
+    let percent = (wire.goodput_bps / model.goodput_bps - 1.0) * 100.0;
+    let name = &wire.name;
+    format!("{name}: goodput on the wire {percent:+.1} % against virtual time\n")
 }
 
 /// Bytes of a hash in hexadecimal.
@@ -270,7 +299,18 @@ mod tests {
         report.timing.overflowed = 3;
         report.timing.unproven = 1;
         assert!(!report.whole());
+        report.failed.push("iperf3: exit status: 1".into());
+        report.flows[0].goodput_bps = 1e6;
+        let mut model = report.flows[0].clone();
+        model.goodput_bps = report.flows[0].goodput_bps / 1.05;
+        report.model = Some(ModelReport { added_rtt_s: 0.000_2, flows: vec![model] });
         let text = report.to_text();
+        assert!(text.contains("failed: iperf3: exit status: 1\n"), "{text}");
+        assert!(
+            text.contains("transfer: goodput on the wire +5.0 % against virtual time"),
+            "{text}"
+        );
+        assert!(text.contains("with a round trip longer by 200 us\n"), "{text}");
         assert!(text.contains("NOT what was written"), "{text}");
         assert!(text.contains("a real end failed: connection refused\n"), "{text}");
         assert!(text.contains("3 packets the machine was too slow for\n"), "{text}");

@@ -3,8 +3,7 @@
 use std::io::Write;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use packet::wire::Endpoints;
-use packet::{Dir, Segment};
+use packet::{Dir, Flags, Segment};
 use record::{Event, Movement, Recorder, SenderState, Who};
 use sha2::{Digest, Sha256};
 use sim::Observer;
@@ -14,6 +13,7 @@ use units::Instant;
 
 use crate::capture::Capture;
 use crate::clock::Clock;
+use crate::directory::Directory;
 use crate::frame;
 use crate::streams::{Received, Stream};
 use crate::timing::Lateness;
@@ -54,8 +54,8 @@ pub struct Watcher<'a, O, W: Write> {
     pub streams: Vec<Stream>,
     /// For each flow what has come to its reader inside.
     pub received: Vec<Received>,
-    /// The addresses of each flow.
-    pub endpoints: &'a [Endpoints],
+    /// Whose packets are whose.
+    pub directory: Directory,
     /// The capture, with the numbers of its taps.
     pub capture: Option<(Capture<W>, Vec<usize>)>,
     /// Payload at hand.
@@ -91,7 +91,7 @@ impl<O: Observer, W: Write> Observer for Watcher<'_, O, W> {
         }
         let Some((capture, taps)) = &mut self.capture else { return };
         let Some(number) = taps.iter().position(|&known| known == tap) else { return };
-        let between = side(&self.endpoints[flow], segment.dir);
+        let between = self.directory.between(segment);
         self.scratch.clear();
         let place = stream.place(segment.seq).unwrap_or(0);
         if segment.payload == 0 || stream.read(place, segment.payload, &mut self.scratch) {
@@ -107,13 +107,6 @@ impl<O: Observer, W: Write> Observer for Watcher<'_, O, W> {
 /// Number of the stream to which a segment belongs.
 fn stream_of(segment: &Segment) -> usize {
     2 * segment.flow.0 as usize + usize::from(segment.dir == Dir::Reverse)
-}
-
-const fn side(endpoints: &Endpoints, dir: Dir) -> Endpoints {
-    match dir {
-        Dir::Forward => *endpoints,
-        Dir::Reverse => endpoints.back(),
-    }
 }
 
 /// What the loop counted.
@@ -136,8 +129,6 @@ pub struct Counts {
 pub struct Driver<'g> {
     /// Doors to the real hosts.
     pub gates: &'g [Gate],
-    /// The addresses of each flow.
-    pub endpoints: &'g [Endpoints],
     /// Time.
     pub clock: Clock,
     /// What was counted.
@@ -197,21 +188,17 @@ impl Driver<'_> {
             Err(frame::Unfit::Damaged) => return self.counts.damaged += 1,
         };
         let mut segment = seen.segment;
-        let mut flows = self.endpoints.iter().enumerate();
-        let known = flows.find_map(|(flow, &endpoints)| match seen.between {
-            between if between == endpoints => Some((flow, Dir::Forward)),
-            between if between == endpoints.back() => Some((flow, Dir::Reverse)),
-            _ => None,
-        });
-        let Some((flow, dir)) = known else { return self.counts.foreign += 1 };
-        segment.flow = units::FlowId(flow as u32);
+        let opens = segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::ACK);
+        let Some((flow, dir)) = live.observer().directory.find(host, seen.between, opens) else {
+            return self.counts.foreign += 1;
+        };
+        segment.flow = flow;
         segment.dir = dir;
         let stream = &mut live.observer().streams[stream_of(&segment)];
         stream.sent(&segment, seen.payload);
         if !live.inject(self.clock.now(), &segment) {
             self.counts.foreign += 1;
         }
-        let _ = host;
     }
 
     /// What has come to real hosts is written to their devices.
@@ -232,7 +219,7 @@ impl Driver<'_> {
                 || stream
                     .place(segment.seq)
                     .is_some_and(|at| stream.read(at, segment.payload, &mut payload));
-            let between = side(&self.endpoints[segment.flow.0 as usize], segment.dir);
+            let between = watcher.directory.between(segment);
             let gate = self.gates.iter().find(|gate| gate.host == came.host);
             let sent = match gate {
                 Some(gate) if whole => {

@@ -7,7 +7,8 @@
 //! threads end, namespace, device and sockets are gone, however they end.
 //!
 //! Reading order: [`frame`] (packets and segments), [`payload`] (what the bytes are), [`streams`]
-//! (bytes under way, since a world knows only their numbers), [`space`] (namespaces and devices),
+//! (bytes under way, since a world knows only their numbers), [`directory`] (whose they are), [`space`]
+//! (namespaces and devices), [`command`] (programs in them),
 //! [`kernel`] (what this machine's applications do), [`drive`] (the loop), [`run`] (all together);
 //! beside them [`clock`], [`timing`] (how late the machine was), [`capture`].
 //!
@@ -16,6 +17,8 @@
 
 pub mod capture;
 pub mod clock;
+pub mod command;
+pub mod directory;
 pub mod drive;
 pub mod frame;
 pub mod kernel;
@@ -25,4 +28,4 @@ pub mod space;
 pub mod streams;
 pub mod timing;
 
-pub use run::{Done, FlowBytes, Job, WireError, run};
+pub use run::{Done, FlowBytes, Job, Play, WireError, run};

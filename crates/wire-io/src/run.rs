@@ -1,7 +1,7 @@
 //! A scenario with real hosts, from its beginning to its end.
 
 use std::io::{self, Write};
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
@@ -12,17 +12,26 @@ use sha2::{Digest, Sha256};
 use sim::live::Live;
 use sim::scenario::{App, Close, Scenario, Tap, TapPlace};
 use sim::{Observer, Outcome, SetupError};
+use tcp::profile::Profile;
 use trace::pcapng::Section;
 use units::{Bytes, Duration, Instant};
 
 use crate::capture::Capture;
 use crate::clock::{self, Clock};
+use crate::command;
+use crate::directory::Directory;
 use crate::drive::{Counts, Device, Driver, Gate, Watcher};
 use crate::kernel::{Doors, End, Ended, Part, Sample};
 use crate::payload::Payload;
 use crate::space::{self, SpaceError};
 use crate::streams::{Received, Stream};
 use crate::timing::Timing;
+
+/// Addresses of no connection.
+const NOWHERE: Endpoints = Endpoints {
+    src: SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0),
+    dst: SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0),
+};
 
 /// After all real applications have ended, what is still under way has so long.
 const GRACE: Duration = Duration::from_secs(1);
@@ -34,8 +43,8 @@ pub struct Job<'a, W> {
     pub scenario: &'a Scenario,
     /// Indices of the hosts that are real.
     pub outside: &'a [usize],
-    /// Addresses and ports of each flow, its connecting side as the source.
-    pub endpoints: &'a [Endpoints],
+    /// What real hosts do.
+    pub play: Play<'a>,
     /// For each real host its IPv4 and IPv6 address.
     pub addresses: &'a [(IpAddr, IpAddr)],
     /// Congestion control of real senders; the system's own without.
@@ -47,6 +56,21 @@ pub struct Job<'a, W> {
     pub capture: Option<(W, Section<'a>, usize)>,
     /// Set from elsewhere to end the run.
     pub stop: &'a AtomicBool,
+}
+
+/// What real hosts do.
+#[derive(Debug, Clone, Copy)]
+pub enum Play<'a> {
+    /// The scenario's flows. Addresses and ports of each, its connecting side as the source.
+    Flows(&'a [Endpoints]),
+    /// Whatever connections their programs open. The scenario's flows are places for them, each for
+    /// one that its host `from` opens.
+    Programs {
+        /// Lines for a shell, each with the index of its host; without any the run lasts to its end.
+        lines: &'a [(usize, String)],
+        /// Called when all hosts are there, with the path of each one's namespace (see nsenter(1)).
+        ready: fn(&[(usize, String)]),
+    },
 }
 
 /// What a run came to.
@@ -62,6 +86,10 @@ pub struct Done<W> {
     pub counts: Counts,
     /// Packets for which a device's queue had no room: the machine was too slow for them.
     pub overflowed: u64,
+    /// Connections of programs.
+    pub connections: u64,
+    /// Programs that did not end well, and how they ended.
+    pub failed: Vec<String>,
     /// The capture's output.
     pub capture: Option<W>,
 }
@@ -128,8 +156,10 @@ impl From<io::Error> for WireError {
 }
 
 /// What a real host's applications came to, and what its kernel counted.
+#[derive(Default)]
 struct HostEnded {
     ends: Vec<(usize, Ended)>,
+    failed: Vec<String>,
     overflowed: u64,
     recoveries: u64,
     timeouts: u64,
@@ -139,6 +169,16 @@ struct HostEnded {
 struct Host {
     thread: JoinHandle<HostEnded>,
     go: mpsc::Sender<Clock>,
+    /// Where its namespace is.
+    namespace: String,
+}
+
+/// What a real host has to do.
+struct Work {
+    ends: Vec<(usize, End)>,
+    lines: Vec<String>,
+    /// It is there until it is stopped.
+    stays: bool,
 }
 
 /// Runs a job; `observer` sees what it would see of a run in virtual time, but for what goes on
@@ -150,10 +190,20 @@ pub fn run<O: Observer, W: Write>(job: Job<'_, W>, observer: &mut O) -> Result<D
     let parts = parts(&job)?;
     let stop = Arc::new(AtomicBool::new(false));
     let (mut gates, mut hosts) = (Vec::new(), Vec::new());
+    let lines = match job.play {
+        Play::Flows(_) => &[][..],
+        Play::Programs { lines, .. } => lines,
+    };
     for (&host, &addresses) in job.outside.iter().zip(job.addresses) {
         let ends = parts.iter().filter(|part| part.1 == host).map(|part| (part.0, part.2.clone()));
-        let mtu = job.scenario.hosts[host].profile.mtu;
-        let (device, at_work) = start_host(addresses, mtu, ends.collect(), Arc::clone(&stop))?;
+        let own = lines.iter().filter(|line| line.0 == host).map(|line| line.1.clone());
+        let work = Work {
+            ends: ends.collect(),
+            lines: own.collect(),
+            stays: matches!(job.play, Play::Programs { .. }) && lines.is_empty(),
+        };
+        let profile = &job.scenario.hosts[host].profile;
+        let (device, at_work) = start_host(addresses, profile, work, Arc::clone(&stop))?;
         gates.push(Gate { host, device });
         hosts.push(at_work);
     }
@@ -196,7 +246,13 @@ pub fn run<O: Observer, W: Write>(job: Job<'_, W>, observer: &mut O) -> Result<D
         stack_taps,
         streams: streams.collect(),
         received: (0..flows).map(|_| Received::default()).collect(),
-        endpoints: job.endpoints,
+        directory: match job.play {
+            Play::Flows(endpoints) => Directory::of(endpoints),
+            Play::Programs { .. } => {
+                let hosts: Vec<usize> = scenario.flows.iter().map(|flow| flow.from).collect();
+                Directory::places(&hosts, NOWHERE)
+            }
+        },
         capture,
         scratch: Vec::new(),
     };
@@ -206,11 +262,14 @@ pub fn run<O: Observer, W: Write>(job: Job<'_, W>, observer: &mut O) -> Result<D
     let clock = Clock::start();
     let mut driver = Driver {
         gates: &gates,
-        endpoints: job.endpoints,
         clock,
         counts: Counts::default(),
         hashes: vec![Sha256::new(); flows],
     };
+    if let Play::Programs { ready, .. } = job.play {
+        let at = |(host, at_work): (&usize, &Host)| (*host, at_work.namespace.clone());
+        ready(&job.outside.iter().zip(&hosts).map(at).collect::<Vec<_>>());
+    }
     for host in &hosts {
         // A host that has given up already has said why.
         let _ = host.go.send(clock);
@@ -257,6 +316,8 @@ pub fn run<O: Observer, W: Write>(job: Job<'_, W>, observer: &mut O) -> Result<D
         timing: counts.lateness.timing(),
         overflowed: ended.iter().map(|host| host.overflowed).sum(),
         counts,
+        connections: watcher.directory.connections,
+        failed: ended.into_iter().flat_map(|host| host.failed).collect(),
         capture: watcher.capture.map(|(capture, _)| capture.finish()).transpose()?,
     })
 }
@@ -264,9 +325,10 @@ pub fn run<O: Observer, W: Write>(job: Job<'_, W>, observer: &mut O) -> Result<D
 /// What real ends have to do: flow, host, end.
 fn parts<W>(job: &Job<'_, W>) -> Result<Vec<(usize, usize, End)>, WireError> {
     let mut parts = Vec::new();
+    let Play::Flows(endpoints) = job.play else { return Ok(parts) };
     for (flow, ends) in job.scenario.flows.iter().enumerate() {
         let refused = |what| Err(WireError::Flow { flow, what });
-        let endpoints = job.endpoints[flow];
+        let endpoints = endpoints[flow];
         if [ends.from, ends.to].iter().any(|&host| job.scenario.hosts[host].quic.is_some()) {
             return refused("QUIC");
         }
@@ -303,44 +365,53 @@ fn parts<W>(job: &Job<'_, W>) -> Result<Vec<(usize, usize, End)>, WireError> {
 /// Makes a real host: its device is here when its applications are ready.
 fn start_host(
     (v4, v6): (IpAddr, IpAddr),
-    mtu: u32,
-    ends: Vec<(usize, End)>,
+    profile: &Profile,
+    work: Work,
     stop: Arc<AtomicBool>,
 ) -> Result<(Device, Host), WireError> {
     let (tell, told) = mpsc::channel();
     let (go, gone) = mpsc::channel::<Clock>();
+    let (mtu, settings) = (profile.mtu, space::settings(profile));
     let thread = thread::spawn(move || {
-        let mut ended = HostEnded { ends: Vec::new(), overflowed: 0, recoveries: 0, timeouts: 0 };
+        let Work { ends, lines, stays } = work;
         let ready = || -> Result<_, WireError> {
             space::leave().map_err(WireError::Space)?;
             let (IpAddr::V4(v4), IpAddr::V6(v6)) = (v4, v6) else {
                 return Err(io::Error::from(io::ErrorKind::InvalidInput).into());
             };
+            for (name, value) in settings {
+                space::set_sysctl(name, &value)?;
+            }
             let device = space::device(v4, v6, mtu).map_err(WireError::Space)?;
             let mut doors = Doors::default();
             let ready: io::Result<Vec<_>> =
                 ends.into_iter().map(|(flow, end)| Ok((flow, end.ready(&mut doors)?))).collect();
-            Ok((device, ready?))
+            Ok((device, ready?, space::path()))
         };
         let ready = match ready() {
-            Ok((device, ready)) => {
-                let _ = tell.send(Ok(Device(device)));
+            Ok((device, ready, path)) => {
+                let _ = tell.send(Ok((Device(device), path)));
                 ready
             }
             Err(error) => {
                 let _ = tell.send(Err(error));
-                return ended;
+                return HostEnded::default();
             }
         };
-        let Ok(clock) = gone.recv() else { return ended };
-        let works: Vec<_> = ready
+        let Ok(clock) = gone.recv() else { return HostEnded::default() };
+        let at_work: Vec<_> = ready
             .into_iter()
             .map(|(flow, ready)| (flow, ready.start(clock, Arc::clone(&stop))))
             .collect();
-        for (flow, work) in works {
-            if let Ok(end) = work.join() {
+        let failed = command::run(&lines, &stop);
+        let mut ended = HostEnded { failed, ..HostEnded::default() };
+        for (flow, end) in at_work {
+            if let Ok(end) = end.join() {
                 ended.ends.push((flow, end));
             }
+        }
+        while stays && !stop.load(Ordering::Relaxed) {
+            clock.wait(None, &[]);
         }
         ended.overflowed = space::overflowed();
         ended.recoveries =
@@ -349,7 +420,7 @@ fn start_host(
         ended
     });
     match told.recv() {
-        Ok(Ok(device)) => Ok((device, Host { thread, go })),
+        Ok(Ok((device, namespace))) => Ok((device, Host { thread, go, namespace })),
         Ok(Err(error)) => Err(error),
         Err(_) => Err(io::Error::other("the thread of a real host has died").into()),
     }

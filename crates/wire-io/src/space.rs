@@ -8,7 +8,9 @@ use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use nix::sched::{CloneFlags, unshare};
+use tcp::profile::{Family, Profile, ReceiveBufferRule, SendBufferRule};
 use tun_rs::{DeviceBuilder, SyncDevice};
+use units::Bytes;
 
 /// Packets that wait in a device for this program (`txqueuelen`); the kernel's 500 are 6 ms at 1 Gbit/s.
 const QUEUE: u32 = 20_000;
@@ -89,12 +91,43 @@ pub fn device(v4: Ipv4Addr, v6: Ipv6Addr, mtu: u32) -> Result<SyncDevice, SpaceE
     make().map_err(SpaceError::Device)
 }
 
+/// Where the calling thread's namespace is, for nsenter(1).
+pub fn path() -> String {
+    format!("/proc/{}/task/{}/ns/net", nix::unistd::getpid(), nix::unistd::gettid())
+}
+
+/// What a profile of Linux says of a host's sysctls, by their names; those of another system are
+/// left as they are.
+pub fn settings(profile: &Profile) -> Vec<(&'static str, String)> {
+    if profile.family != Family::Linux {
+        return Vec::new();
+    }
+    let switch = |on: bool| u32::from(on).to_string();
+    let three = |sizes: [Bytes; 3]| sizes.map(|size| size.get().to_string()).join(" ");
+    let mut settings = vec![
+        ("net.ipv4.tcp_timestamps", switch(profile.timestamps)),
+        ("net.ipv4.tcp_sack", switch(profile.sack)),
+        ("net.ipv4.tcp_window_scaling", switch(profile.window_scaling)),
+        ("net.ipv4.tcp_slow_start_after_idle", switch(profile.after_idle)),
+    ];
+    if let SendBufferRule::Linux { wmem } = profile.send_buffer {
+        settings.push(("net.ipv4.tcp_wmem", three(wmem)));
+    }
+    if let ReceiveBufferRule::Linux { rmem, auto, .. } = profile.receive_buffer {
+        settings.push(("net.ipv4.tcp_rmem", three(rmem)));
+        settings.push(("net.ipv4.tcp_moderate_rcvbuf", switch(auto)));
+    }
+    settings
+}
+
 /// Writes a sysctl of the calling thread's namespace: `net.ipv4.tcp_rmem`.
 ///
 /// # Errors
 /// The kernel's.
 pub fn set_sysctl(name: &str, value: &str) -> io::Result<()> {
-    fs::write(format!("/proc/sys/{}", name.replace('.', "/")), value)
+    let refused =
+        |error: io::Error| io::Error::new(error.kind(), format!("{name}={value}: {error}"));
+    fs::write(format!("/proc/sys/{}", name.replace('.', "/")), value).map_err(refused)
 }
 
 /// Packets for which the device's queue had no room, so far.

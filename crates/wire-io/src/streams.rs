@@ -65,7 +65,7 @@ enum Source {
     Known(Payload),
     /// A real host sends it.
     Real {
-        /// The byte at place n lies at n modulo [`KEPT`].
+        /// The byte at place n lies at n modulo [`KEPT`]; empty before the first.
         ring: Vec<u8>,
         sent: Ranges,
     },
@@ -79,7 +79,7 @@ impl Stream {
 
     /// A stream that a real host sends.
     pub fn real() -> Self {
-        let source = Source::Real { ring: vec![0; KEPT], sent: Ranges::default() };
+        let source = Source::Real { ring: Vec::new(), sent: Ranges::default() };
         Self { isn: None, newest: Offset(0), source }
     }
 
@@ -104,6 +104,9 @@ impl Stream {
             return;
         }
         self.newest = self.newest.max(Offset(end));
+        if ring.is_empty() && !bytes.is_empty() {
+            *ring = vec![0; KEPT];
+        }
         sent.forget_before(self.newest.0.saturating_sub(KEPT as u64));
         sent.add(at, end, |from, to| {
             let mut part = &bytes[(from - at) as usize..(to - at) as usize];

@@ -18,6 +18,12 @@ pub(crate) enum WireCommand {
     /// Receive with our endpoint from this machine's own TCP
     #[command(after_help = RECEIVE_EXAMPLES)]
     Receive(EndArgs),
+    /// Lay a scenario's path between real hosts, for any program
+    #[command(after_help = LINK_EXAMPLES)]
+    Link(LinkArgs),
+    /// Run a scenario with a real sender over the scenario's path, and with the model's
+    #[command(after_help = COMPARE_EXAMPLES)]
+    Compare(CompareArgs),
 }
 
 pub(crate) const WIRE_EXAMPLES: &str = "\
@@ -25,6 +31,8 @@ Examples:
   ackclock wire send --profile freebsd-14.3 --bytes 100MB
   ackclock wire send my.toml --pcap wire.pcapng --csv wire.csv
   ackclock wire receive my.toml --seed 7
+  ackclock wire link my.toml --run 'sink=iperf3 -s -1' --run 'sender=sleep 1; iperf3 -c 10.0.0.2'
+  ackclock wire compare my.toml --svg windows.svg
 
 Real hosts are network namespaces without a name, each with a TUN device; they vanish with the
 command, however it ends. Needs Linux, CAP_SYS_ADMIN and CAP_NET_ADMIN (run it as root) and
@@ -53,6 +61,58 @@ Examples:
   ackclock wire receive my.toml --pcap wire.pcapng --json
 
 With a scenario, the first flow's receiver is our endpoint, and its sender is real.";
+
+const LINK_EXAMPLES: &str = "\
+Examples:
+  ackclock wire link my.toml
+  ackclock wire link my.toml --run 'sink=iperf3 -s -1' --run 'sender=sleep 1; iperf3 -c 10.0.0.2'
+  ackclock wire link my.toml --run 'sink=nc -l 5001 > got' --run 'sender=nc -N 10.0.0.2 5001 < file'
+
+All hosts of the scenario are real; the first has the addresses 10.0.0.1 and fd00::1, the second
+10.0.0.2 and fd00::2, and so on. Without --run it says how to get into them and lasts for the
+scenario's duration, or until Ctrl-C. The path carries TCP and nothing else; what happens by chance
+depends on the seed, as in virtual time.";
+
+const COMPARE_EXAMPLES: &str = "\
+Examples:
+  ackclock wire compare my.toml
+  ackclock wire compare my.toml --svg windows.svg
+  ackclock wire compare my.toml --set sender.cc=reno --json | jq '.flows[0], .model.flows[0]'
+
+Hosts need a profile of Linux; its sysctls are set in the hosts' namespaces. The model's path is
+longer by what real hosts take, measured before anything was lost, and printed.";
+
+/// Arguments of `wire link`.
+#[derive(Debug, Args)]
+pub(crate) struct LinkArgs {
+    #[command(flatten)]
+    pub(crate) scenario: ScenarioArgs,
+    /// Run a shell's line on a host; when the last has ended the link goes
+    #[arg(long, value_name = "HOST=COMMAND")]
+    pub(crate) run: Vec<String>,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Write the packets as pcapng: what the scenario's taps saw [without taps: every host's stack]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) pcap: Option<PathBuf>,
+}
+
+/// Arguments of `wire compare`.
+#[derive(Debug, Args)]
+pub(crate) struct CompareArgs {
+    #[command(flatten)]
+    pub(crate) scenario: ScenarioArgs,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Draw the congestion windows of the real sender and of the model over each other
+    #[arg(long, value_name = "FILE")]
+    pub(crate) svg: Option<PathBuf>,
+    /// Write the packets as pcapng: what the scenario's taps saw [without taps: every host's stack]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) pcap: Option<PathBuf>,
+}
 
 /// Arguments of `wire send` and `wire receive`.
 #[derive(Debug, Args)]

@@ -6,7 +6,11 @@ use crate::cli::WireCommand;
 use crate::failure::Failure;
 
 #[cfg(target_os = "linux")]
+mod compare;
+#[cfg(target_os = "linux")]
 mod end;
+#[cfg(target_os = "linux")]
+mod link;
 #[cfg(target_os = "linux")]
 mod real;
 
@@ -15,6 +19,8 @@ pub(super) fn run(command: WireCommand) -> Result<ExitCode, Failure> {
     match command {
         WireCommand::Send(args) => end::run(args, true),
         WireCommand::Receive(args) => end::run(args, false),
+        WireCommand::Link(args) => link::run(args),
+        WireCommand::Compare(args) => compare::run(args),
     }
 }
 

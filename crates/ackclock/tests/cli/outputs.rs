@@ -200,6 +200,8 @@ fn every_help_has_examples() {
         &["wire"],
         &["wire", "send"],
         &["wire", "receive"],
+        &["wire", "link"],
+        &["wire", "compare"],
     ] {
         let out = place.run(&[command, &["--help"]].concat()).ok();
         assert!(out.contains("Examples:\n  ackclock"), "{command:?}");

@@ -9,7 +9,7 @@ use sim::Observer;
 use sim::scenario::{App, Close, Element, Flow, Host, Offload, Path, Rule, Scenario};
 use tcp::profile::{Family, Profile};
 use units::{Bytes, Duration, Ratio};
-use wire_io::{Done, Job, run, space};
+use wire_io::{Done, Job, Play, run, space};
 
 use ackclock_wire_io as wire_io;
 
@@ -109,7 +109,7 @@ impl World {
             Job {
                 scenario: &self.scenario,
                 outside,
-                endpoints: &[endpoints],
+                play: Play::Flows(&[endpoints]),
                 addresses: &addresses,
                 congestion: None,
                 poll: Duration::from_millis(5),

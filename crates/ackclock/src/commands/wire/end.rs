@@ -16,7 +16,7 @@ use trace::csv::CsvRecorder;
 use trace::qlog::Form;
 use units::{Duration, FlowId, HostId};
 
-use super::real::{Real, model, report, tell};
+use super::real::{Real, flows, model, report, tell};
 use crate::cli::EndArgs;
 use crate::commands::load_scenario;
 use crate::commands::run::{Rows, apart, create, failed, subtitle};
@@ -66,9 +66,11 @@ pub(super) fn run(mut args: EndArgs, sends: bool) -> Result<ExitCode, Failure> {
             rows.qlog = Some(log.map_err(|error| failed(args.qlog.as_deref(), &error))?);
         }
     }
+    let endpoints = flows(&scenario);
     let real = Real {
         scenario: &scenario,
         outside: &outside,
+        play: wire_io::Play::Flows(&endpoints),
         poll: POLL,
         capture: pcap.map(|out| (out, comment.as_str(), loaded.scenario.taps.len())),
     };

@@ -12,10 +12,10 @@ use packet::wire::Endpoints;
 use packet::{IpVersion, Segment};
 use record::Off;
 use sim::Observer;
-use sim::scenario::{Host, Scenario};
+use sim::scenario::{Flow, Host, Scenario};
 use trace::pcapng::Section;
 use units::{Duration, FlowId};
-use wire_io::{Done, Job, space};
+use wire_io::{Done, Job, Play, space};
 
 use crate::failure::Failure;
 use crate::output::{OutFile, print};
@@ -49,6 +49,8 @@ pub(super) struct Real<'a> {
     pub(super) scenario: &'a Scenario,
     /// Indices of the real hosts.
     pub(super) outside: &'a [usize],
+    /// What they do.
+    pub(super) play: Play<'a>,
     /// How often a real sender is asked for its state.
     pub(super) poll: Duration,
     /// Where the packets go, the comment of that file, and how many taps were asked for; without any
@@ -63,13 +65,6 @@ impl Real<'_> {
         // Before there are other threads: who is not root becomes it in a namespace of users.
         space::become_root().map_err(|error| Failure::new(error.to_string()))?;
         let scenario = self.scenario;
-        let endpoints: Vec<Endpoints> = (0..scenario.flows.len())
-            .map(|flow| {
-                let ip = scenario.flows[flow].ip;
-                let first = Segment { flow: FlowId(flow as u32), ip, ..Segment::default() };
-                capture::endpoints(scenario, &first)
-            })
-            .collect();
         let pair = |&host: &usize| -> (IpAddr, IpAddr) {
             (capture::address(host, IpVersion::V4), capture::address(host, IpVersion::V6))
         };
@@ -80,7 +75,10 @@ impl Real<'_> {
             .filter(|host| scenario.flows.iter().any(|flow| flow.from == **host))
             .map(|host| &scenario.hosts[*host])
             .collect();
-        let congestion = congestion(&senders)?;
+        let congestion = match self.play {
+            Play::Flows(_) => congestion(&senders)?,
+            Play::Programs { .. } => None,
+        };
         let section = |comment| Section {
             application: concat!("ackclock ", env!("CARGO_PKG_VERSION")),
             comment,
@@ -90,7 +88,7 @@ impl Real<'_> {
         let job = Job {
             scenario,
             outside: self.outside,
-            endpoints: &endpoints,
+            play: self.play,
             addresses: &addresses,
             congestion,
             poll: self.poll,
@@ -99,6 +97,15 @@ impl Real<'_> {
         };
         wire_io::run(job, observer).map_err(|error| Failure::new(error.to_string()))
     }
+}
+
+/// Addresses and ports of each flow, the same as in captures of virtual time.
+pub(super) fn flows(scenario: &Scenario) -> Vec<Endpoints> {
+    let first = |(flow, ends): (usize, &Flow)| {
+        let first = Segment { flow: FlowId(flow as u32), ip: ends.ip, ..Segment::default() };
+        capture::endpoints(scenario, &first)
+    };
+    scenario.flows.iter().enumerate().map(first).collect()
 }
 
 /// The kernel's name of what real senders run.

@@ -1,0 +1,92 @@
+//! `wire link`: the scenario's path in real time between real hosts, whatever they run.
+
+use std::process::ExitCode;
+
+use sim::scenario::{App, Scenario};
+use units::Duration;
+use wire_io::Play;
+
+use super::real::{Real, report, tell};
+use crate::cli::LinkArgs;
+use crate::commands::load_scenario;
+use crate::commands::run::create;
+use crate::failure::Failure;
+
+/// Connections that each host may have open at a time.
+const CONNECTIONS: usize = 64;
+
+pub(super) fn run(args: LinkArgs) -> Result<ExitCode, Failure> {
+    let (file, loaded) = load_scenario(args.scenario)?;
+    let lines = lines(&args.run, &loaded.scenario)?;
+    let pcap = args.pcap.as_deref().map(|path| create(path, &file)).transpose()?;
+    let scenario = places(&loaded.scenario)?;
+    let outside: Vec<usize> = (0..scenario.hosts.len()).collect();
+    let comment = format!("{}\nscenario sha256 {}", scenario.title, loaded.sha256);
+    let real = Real {
+        scenario: &scenario,
+        outside: &outside,
+        play: Play::Programs {
+            lines: &lines,
+            ready: if lines.is_empty() { enter } else { |_| {} },
+        },
+        poll: Duration::from_secs(1),
+        capture: pcap.map(|out| (out, comment.as_str(), scenario.taps.len())),
+    };
+    let mut done = real.run(&mut record::Off)?;
+    let mut report = report(&loaded, &outside, &done);
+    report.flows.clear();
+    report.bytes.clear();
+    report.connections = Some(done.connections);
+    report.failed = core::mem::take(&mut done.failed);
+    if let Some(out) = done.capture.take() {
+        out.commit()?;
+    }
+    tell(&report, args.json)
+}
+
+/// Says how to get into the hosts.
+#[expect(clippy::print_stderr, reason = "the run goes on: what is said now is no result")]
+fn enter(hosts: &[(usize, String)]) {
+    for (host, path) in hosts {
+        let address = lab::capture::address(*host, packet::IpVersion::V4);
+        eprintln!("host {host}, {address}: nsenter --net={path} bash");
+    }
+    eprintln!("Ctrl-C ends it");
+}
+
+/// `HOST=COMMAND`.
+fn lines(given: &[String], scenario: &Scenario) -> Result<Vec<(usize, String)>, Failure> {
+    let names = || scenario.hosts.iter().map(|host| host.name.as_str());
+    let mut lines = Vec::new();
+    for text in given {
+        let found = text
+            .split_once('=')
+            .and_then(|(name, line)| Some((names().position(|host| host == name)?, line)));
+        let Some((host, line)) = found else {
+            let all = names().collect::<Vec<_>>().join(", ");
+            let message = format!("--run {text:?}: expected HOST=COMMAND");
+            return Err(Failure::new(message).hint(format!("hosts are {all}")));
+        };
+        lines.push((host, line.to_owned()));
+    }
+    Ok(lines)
+}
+
+/// The scenario with places for connections between all neighbours in place of its flows.
+fn places(scenario: &Scenario) -> Result<Scenario, Failure> {
+    let mut scenario = scenario.clone();
+    let Some(mut flow) = scenario.flows.pop() else {
+        return Err(Failure::new("the scenario has no flow, whose options connections could have"));
+    };
+    flow.app = App::Bulk { bytes: None };
+    scenario.flows.clear();
+    for (path, ends) in scenario.paths.iter().enumerate() {
+        for (from, to) in [(ends.from, ends.to), (ends.to, ends.from)] {
+            for _ in 0..CONNECTIONS {
+                let name = format!("place {}", scenario.flows.len());
+                scenario.flows.push(sim::scenario::Flow { name, path, from, to, ..flow.clone() });
+            }
+        }
+    }
+    Ok(scenario)
+}
