@@ -97,6 +97,24 @@ impl Door {
     }
 }
 
+/// Binds an address. One of IPv6 is there a little later than its device: the kernel takes it over
+/// in a work queue of its own, which on a busy machine may have to wait.
+fn when_there<T>(bind: impl Fn() -> io::Result<T>) -> io::Result<T> {
+    let clock = Clock::start();
+    loop {
+        match bind() {
+            Err(error) if error.kind() == ErrorKind::AddrNotAvailable => {
+                let now = clock.now();
+                if now > Instant::ZERO + PATIENCE {
+                    return Err(error);
+                }
+                clock.wait(Some(now + Duration::from_millis(5)), &[]);
+            }
+            other => return other,
+        }
+    }
+}
+
 /// The listening sockets of a host.
 #[derive(Debug, Default)]
 pub struct Doors(Vec<(SocketAddr, Arc<Door>)>);
@@ -106,7 +124,7 @@ impl Doors {
         if let Some((_, door)) = self.0.iter().find(|(known, _)| *known == own) {
             return Ok(Arc::clone(door));
         }
-        let listener = TcpListener::bind(own)?;
+        let listener = when_there(|| TcpListener::bind(own))?;
         listener.set_nonblocking(true)?;
         let door = Arc::new(Door { listener, came: Mutex::default() });
         self.0.push((own, Arc::clone(&door)));
@@ -224,7 +242,7 @@ impl Work {
         }
         let domain = Domain::for_address(end.own);
         let socket = Socket::new(domain, Type::STREAM, Some(Protocol::TCP))?;
-        socket.bind(&end.own.into())?;
+        when_there(|| socket.bind(&end.own.into()))?;
         if let Some(name) = congestion {
             let refused = |error: nix::Error| {
                 let error = io::Error::from(error);
