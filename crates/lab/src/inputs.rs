@@ -2,7 +2,7 @@
 //!
 //! [`read`] takes any number of files, of which each may be packed (gzip, xz, zstd) and is known by
 //! its content: pcap, pcapng, tcpdump's text (a mail with prose around it as well), FreeBSD's BBLog
-//! and siftr, Linux' tcp_probe, polls of `ss -ti`, qlog. Packets are sorted into connections and go
+//! and siftr, Linux' tcp_probe, polls of `ss -ti`. Packets are sorted into connections and go
 //! straight into the analysis ([`diagnose::Connection`]); what a kernel's log says joins the
 //! connection it is about.
 //!
@@ -14,7 +14,10 @@
 //! fragments or tunnels together: these are counted ([`Others`]).
 
 mod captures;
+mod crossing;
+mod join;
 mod kind;
+mod logs;
 mod others;
 mod problems;
 mod table;
@@ -30,7 +33,10 @@ use trace::capture::Interface;
 use trace::unpack::{Packing, Unpacked};
 use units::Duration;
 
+pub use crossing::{Crossing, Fate, MOST_CROSSING};
+pub use join::{Offset, Pair};
 pub use kind::Kind;
+pub use logs::MOST_WORDS;
 pub use others::Others;
 pub use problems::Problems;
 
@@ -67,8 +73,21 @@ pub struct File {
     pub others: Others,
     /// Capture points (one in pcap); empty for logs.
     pub interfaces: Vec<Interface>,
+    /// How its clock stands to those of the captures it was laid beside.
+    pub clocks: Vec<Clock>,
     /// What was wrong with it.
     pub problems: Problems,
+}
+
+/// How the clock of a log stands to that of a capture, from events that both tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Clock {
+    /// Index of the capture in [`Reading::files`].
+    pub other: usize,
+    /// Nanoseconds by which the log is ahead: the median.
+    pub ahead: i64,
+    /// Events that both tell.
+    pub matches: usize,
 }
 
 /// A connection as one capture point saw it.
@@ -92,6 +111,8 @@ pub struct Reading {
     pub files: Vec<File>,
     /// The connections, by file, in the order in which they begin there.
     pub streams: Vec<Stream>,
+    /// Connections that two capture points saw, laid side by side.
+    pub pairs: Vec<Pair>,
 }
 
 /// Why a file cannot be read.
@@ -129,23 +150,38 @@ pub enum Reason {
 /// # Errors
 /// The first file that cannot be read, or is of no use.
 pub fn read(sources: Vec<Source<'_>>, settings: Settings) -> Result<Reading, ReadError> {
-    let mut table = Table::new(settings);
-    let mut files = Vec::new();
+    // One capture may have several points as well, but then it says so only on the way.
+    let mut table = Table::new(settings, sources.len() > 1);
+    let mut begun = Vec::new();
     for (number, source) in sources.into_iter().enumerate() {
         let name = source.name;
-        let file = read_one(name.clone(), source.bytes, number, &mut table)
-            .map_err(|reason| ReadError { name, reason })?;
-        files.push(file);
+        let opened = open(name.clone(), source.bytes);
+        begun.push((number, opened.map_err(|reason| ReadError { name, reason })?));
     }
-    Ok(Reading { files, streams: table.finish() })
+    // Logs join the connections that captures have shown.
+    begun.sort_by_key(|(_, (file, _))| file.kind.is_log());
+    let mut files = Vec::new();
+    for (number, (mut file, input)) in begun {
+        let done = match file.kind {
+            Kind::Capture => captures::read(input, number, &mut file, &mut table),
+            Kind::TcpdumpText => text::read(input, number, &mut file, &mut table),
+            _ => logs::read(input, number, &mut file, &mut table),
+        };
+        if let Err(reason) = done {
+            return Err(ReadError { name: file.name, reason });
+        }
+        files.push((number, file));
+    }
+    files.sort_by_key(|(number, _)| *number);
+    let files = files.into_iter().map(|(_, file)| file).collect();
+    let (streams, pairs) = table.finish();
+    Ok(Reading { files, streams, pairs })
 }
 
-fn read_one(
-    name: String,
-    bytes: Box<dyn Read + '_>,
-    number: usize,
-    table: &mut Table,
-) -> Result<File, Reason> {
+type Input<'a> = kind::Begun<Unpacked<Box<dyn Read + 'a>>>;
+
+/// Finds out what a file is.
+fn open(name: String, bytes: Box<dyn Read + '_>) -> Result<(File, Input<'_>), Reason> {
     let unpacked = Unpacked::new(bytes).map_err(Reason::Read)?;
     let packing = unpacked.packing();
     let mut input = kind::Begun::new(unpacked, BEGINNING);
@@ -155,7 +191,7 @@ fn read_one(
         None if begin.is_empty() => return Err(Reason::Empty),
         None => return Err(Reason::Foreign { begins: kind::beginning(begin) }),
     };
-    let mut file = File {
+    let file = File {
         name,
         kind,
         packing,
@@ -164,13 +200,10 @@ fn read_one(
         tcp: 0,
         others: Others::default(),
         interfaces: Vec::new(),
+        clocks: Vec::new(),
         problems: Problems::default(),
     };
-    match kind {
-        Kind::Capture => captures::read(input, number, &mut file, table)?,
-        _ => text::read(input, number, &mut file, table)?,
-    }
-    Ok(file)
+    Ok((file, input))
 }
 
 impl fmt::Display for ReadError {

@@ -47,7 +47,7 @@ pub use event::Event;
 pub use hz::Hz;
 pub use info::{Info, flags, t_flags};
 pub use loss::{Loss, Problem, ProblemKind};
-pub use read::{Item, Packet, Reader, Record};
+pub use read::{Item, Packet, Reader, Record, is_log};
 pub use stack::{Bbr, Stack};
 pub use write::Writer;
 

@@ -6,6 +6,7 @@
 //! - [`unpack`]: what gzip, xz or zstd packed, as it was.
 //! - [`bblog`]: FreeBSD's Black Box Log, written and read back, also damaged.
 //! - [`siftr`]: logs of FreeBSD's siftr, written and read back, also damaged.
+//! - [`tcp_probe`] and [`ss`]: the state of a Linux sender, at every packet and now and then.
 //! - [`qlog`]: logs of QUIC's event vocabulary, written in two forms and read in every generation.
 //! - [`csv`]: one row per event with the sender's state.
 //! - [`svg`]: a chart that looks the same everywhere.
@@ -19,10 +20,13 @@ pub mod bblog;
 mod blocks;
 pub mod capture;
 pub mod csv;
+mod lines;
 pub mod pcapng;
 pub mod qlog;
 pub mod siftr;
+pub mod ss;
 pub mod svg;
+pub mod tcp_probe;
 pub mod tcpdump;
 pub mod unpack;
 mod window;

@@ -37,7 +37,10 @@ pub(super) fn read(
         file.others.untimed += u64::from(frame.at.is_none());
         last = frame.at.or(last);
         let time = last.unwrap_or(Duration::ZERO);
-        let begins = *file.begins.get_or_insert(time);
+        let begins = *file.begins.get_or_insert_with(|| {
+            table.file_begins(number, time);
+            time
+        });
         match parse_cut(frame.bytes, frame.original as usize, link) {
             Err(error) => file.others.count(&error, frame.bytes),
             Ok(parsed) => {

@@ -10,6 +10,14 @@ pub enum Kind {
     Capture,
     /// Packet lines of tcpdump, with or without prose around them. Frames are numbered by lines.
     TcpdumpText,
+    /// FreeBSD's Black Box Log.
+    BlackBox,
+    /// FreeBSD's siftr.
+    Siftr,
+    /// Linux' tcp_probe, in any of its forms.
+    TcpProbe,
+    /// Polls of `ss -ti`.
+    Ss,
 }
 
 impl fmt::Display for Kind {
@@ -17,6 +25,10 @@ impl fmt::Display for Kind {
         f.write_str(match self {
             Self::Capture => "a capture",
             Self::TcpdumpText => "tcpdump's text",
+            Self::BlackBox => "a BBLog",
+            Self::Siftr => "a siftr log",
+            Self::TcpProbe => "rows of tcp_probe",
+            Self::Ss => "polls of ss",
         })
     }
 }
@@ -30,10 +42,28 @@ impl Kind {
             || magic
                 .is_some_and(|magic| PCAP.contains(&magic) || PCAP.contains(&magic.swap_bytes()))
         {
-            return Some(Self::Capture);
+            let log = trace::bblog::is_log(begin);
+            return Some(if log { Self::BlackBox } else { Self::Capture });
         }
         let text = String::from_utf8_lossy(begin);
-        text.lines().any(|line| line.contains(": Flags [")).then_some(Self::TcpdumpText)
+        text.lines().find_map(|line| {
+            if line.starts_with("enable_time_secs=") {
+                Some(Self::Siftr)
+            } else if trace::tcp_probe::is_row(line) {
+                Some(Self::TcpProbe)
+            } else if trace::ss::is_socket(line) {
+                Some(Self::Ss)
+            } else if line.contains(": Flags [") {
+                Some(Self::TcpdumpText)
+            } else {
+                None
+            }
+        })
+    }
+
+    /// Does it tell of states, and not of packets in the first place?
+    pub const fn is_log(self) -> bool {
+        !matches!(self, Self::Capture | Self::TcpdumpText)
     }
 }
 

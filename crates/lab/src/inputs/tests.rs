@@ -10,6 +10,9 @@ use units::{Bytes, Duration, Instant, Offset, SeqNum};
 
 use super::*;
 
+mod joined;
+mod logs;
+
 const KEEP: Settings = Settings { keep_packets: true };
 
 fn source<'a>(name: &str, bytes: &'a [u8]) -> Source<'a> {

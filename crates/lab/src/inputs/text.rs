@@ -59,7 +59,10 @@ pub(super) fn read(
         };
         file.frames += 1;
         file.tcp += 1;
-        let begins = *file.begins.get_or_insert(line.at);
+        let begins = *file.begins.get_or_insert_with(|| {
+            table.file_begins(number, line.at);
+            line.at
+        });
         let between = hosts.ends(&line);
         let segment = segment(&line, between, &mut bases);
         let index = table.packet(

@@ -387,6 +387,35 @@ impl<R: Read> Reader<R> {
     }
 }
 
+/// Is a pcapng file that begins so a log? Its section header or one of the blocks behind it has
+/// something of Netflix'.
+pub fn is_log(begin: &[u8]) -> bool {
+    let mut blocks = Blocks::new(begin, MAX_BLOCK);
+    while let Some(found) = blocks.find() {
+        let Found::Block { kind, .. } = found else { continue };
+        let (body, order) = (blocks.body(), blocks.order());
+        let options = match kind {
+            SECTION_HEADER => body.get(16..),
+            ENHANCED_PACKET => body.get(12..20).and_then(|lengths| {
+                let captured = order.u32(lengths, 0) as usize;
+                body.get(20 + captured.next_multiple_of(4)..)
+            }),
+            CUSTOM => {
+                if body.len() >= 4 && order.u32(body, 0) == PEN {
+                    return true;
+                }
+                None
+            }
+            _ => None,
+        };
+        let mut options = Options::new(options.unwrap_or_default(), order).map_while(Result::ok);
+        if options.any(|option| netflix(&option).is_some()) {
+            return true;
+        }
+    }
+    false
+}
+
 /// Type and data of an option of Netflix'.
 fn netflix<'a>(option: &RawOption<'a>) -> Option<(u32, &'a [u8])> {
     let (kind, data) = option.custom(PEN)?.split_first_chunk()?;

@@ -32,16 +32,16 @@ pub(super) fn write_date(to: &mut Vec<u8>, micros: u64) -> io::Result<()> {
 
 /// A stamp found at the beginning of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Found {
-    pub(super) clock: Clock,
+pub(crate) struct Found {
+    pub(crate) clock: Clock,
     /// As printed.
-    pub(super) at: Duration,
+    pub(crate) at: Duration,
     /// Bytes it takes.
-    pub(super) len: usize,
+    pub(crate) len: usize,
 }
 
 /// The stamp `text` begins with, if it begins with one that a blank or the end follows.
-pub(super) fn find(text: &str) -> Option<Found> {
+pub(crate) fn find(text: &str) -> Option<Found> {
     let found =
         find_date(text).or_else(|| find_time_of_day(text)).or_else(|| find_seconds(text))?;
     let ends = text[found.len..].chars().next().is_none_or(char::is_whitespace);
@@ -111,7 +111,7 @@ fn number(text: &str, digits: usize) -> Option<u64> {
 /// Days from 1970-01-01 to a date of the Gregorian calendar; `None` before 1970.
 ///
 /// Counted in years that begin on the first of March, so that the leap day comes last.
-fn days(year: u64, month: u64, day: u64) -> Option<u64> {
+pub(crate) fn days(year: u64, month: u64, day: u64) -> Option<u64> {
     let march_year = if month <= 2 { year.checked_sub(1)? } else { year };
     let march_month = (month + 9) % 12;
     let day_of_year = (153 * march_month + 2) / 5 + day - 1;

@@ -1,0 +1,260 @@
+//! Captures of one transfer at two points, on one clock.
+//!
+//! A packet that both points saw and that is the only one of its kind gives a difference of
+//! stamps: the delay between the points, more or less the offset of their clocks. The least
+//! difference each way is that of a packet that waited nowhere. Half of what these two differ by is
+//! the offset, if the way takes as long in one direction as in the other: captures alone cannot
+//! tell whether it does. Drift shows in how the offset changes from one piece of the transfer to
+//! the next.
+
+use std::collections::BTreeMap;
+
+use packet::Dir;
+use packet::wire::Endpoints;
+
+use super::crossing::{Crossing, Seen};
+use super::table::Point;
+
+/// Pieces into which a transfer is cut to see a drift.
+const PIECES: u64 = 16;
+/// Packets each way that a piece needs.
+const ENOUGH: usize = 8;
+/// What the two ways may say of a drift differs by at most this part of it.
+const AGREED: f64 = 0.25;
+/// A clock that moves by less than this over a transfer, in nanoseconds, may as well not.
+const LEAST_MOVED: f64 = 10_000.0;
+
+/// A connection at a point, before it is joined.
+pub(super) struct Side {
+    pub(super) point: Point,
+    pub(super) ends: Endpoints,
+    pub(super) isn: [Option<u32>; 2],
+    pub(super) seen: [Vec<Seen>; 2],
+}
+
+/// How the clock of the second point stands to that of the first.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Offset {
+    /// Nanoseconds by which it is ahead, where both count from the first packet of their files.
+    pub ahead: i64,
+    /// Least round trip between the points, in nanoseconds: the offset is within half of it for
+    /// certain, and exact if the way takes as long in one direction as in the other.
+    pub round_trip: i64,
+    /// Packets that both saw, from who opened the connection and to it.
+    pub matches: [u64; 2],
+    /// Nanoseconds a second by which it runs faster; `None` if that cannot be told.
+    pub drift: Option<f64>,
+}
+
+/// A connection that two points saw.
+#[derive(Debug, Clone)]
+pub struct Pair {
+    /// Index in [`Reading::streams`](super::Reading::streams) of the point nearer to who opened
+    /// the connection.
+    pub near: usize,
+    /// And of the other one.
+    pub far: usize,
+    /// The clock at `far` beside that at `near`; `None` if packets of one direction only match.
+    pub offset: Option<Offset>,
+    /// What became of packets with payload: from `near` to `far`, and from `far` to `near`.
+    pub crossings: [Crossing; 2],
+}
+
+/// Finds the connections that two files have, and lays them side by side.
+pub(super) fn join(sides: &[Side]) -> Vec<Pair> {
+    let mut pairs = Vec::new();
+    for (second, side) in sides.iter().enumerate() {
+        // The latest connection of another point with the same numbers, or the same ends.
+        let first = (0..second).rev().find(|&first| {
+            let other = &sides[first];
+            other.point != side.point && same(other, side)
+        });
+        let Some(first) = first else { continue };
+        if let Some(pair) = lay([first, second], [&sides[first], side]) {
+            pairs.push(pair);
+        }
+    }
+    pairs
+}
+
+/// Are these the same connection? Addresses may have been translated on the way: then both initial
+/// sequence numbers must agree.
+fn same(a: &Side, b: &Side) -> bool {
+    let ends = a.ends == b.ends || a.ends == b.ends.back();
+    let turned = a.ends == b.ends.back();
+    let isn = if turned { [b.isn[1], b.isn[0]] } else { b.isn };
+    let known = a.isn.iter().zip(isn).filter_map(|(one, other)| Some((*one)? == other?));
+    let (same, all) = known.fold((0, 0), |(same, all), one| (same + u32::from(one), all + 1));
+    if ends { same == all } else { same == 2 }
+}
+
+fn lay(index: [usize; 2], sides: [&Side; 2]) -> Option<Pair> {
+    // One point may have taken the other end for who opened it.
+    let turned = sides[0].ends == sides[1].ends.back();
+    let of = |side: usize, dir: Dir| {
+        let dir = if side == 1 && turned { dir.back() } else { dir };
+        &sides[side].seen[dir as usize][..]
+    };
+    let forward = matches(of(0, Dir::Forward), of(1, Dir::Forward));
+    let backward = matches(of(0, Dir::Reverse), of(1, Dir::Reverse));
+    if forward.is_empty() && backward.is_empty() {
+        return None;
+    }
+    // Differences of stamps, second point less first, at the time at the first.
+    let least = |matches: &[(u64, i64)]| matches.iter().map(|one| one.1).min();
+    let most = |matches: &[(u64, i64)]| matches.iter().map(|one| one.1).max();
+    // Seen from the first point, a packet that comes back left the second before it got here.
+    let swap = match (least(&forward), most(&backward)) {
+        // Nearer is who sees a packet first, and its answer last.
+        (Some(out), Some(back)) => out < back,
+        _ => false,
+    };
+    let (near, far) = if swap { (1, 0) } else { (0, 1) };
+    let seen_from = |matches: Vec<(u64, i64)>| -> Vec<(u64, i64)> {
+        let turn =
+            |(at, difference): (u64, i64)| (at.saturating_add_signed(difference), -difference);
+        if swap { matches.into_iter().map(turn).collect() } else { matches }
+    };
+    let (forward, backward) = (seen_from(forward), seen_from(backward));
+    let offset = offset(&forward, &backward);
+    let ahead = offset.map_or_else(
+        // One direction alone: as if its fastest packet had taken no time.
+        || least(&forward).or_else(|| most(&backward)).unwrap_or(0),
+        |offset| offset.ahead,
+    );
+    let one_way = offset.map_or(0, |offset| offset.round_trip / 2);
+    let out = Crossing::follow(
+        Dir::Forward,
+        of(near, Dir::Forward),
+        of(far, Dir::Forward),
+        ahead,
+        one_way,
+    );
+    let back = Crossing::follow(
+        Dir::Reverse,
+        of(far, Dir::Reverse),
+        of(near, Dir::Reverse),
+        -ahead,
+        one_way,
+    );
+    Some(Pair { near: index[near], far: index[far], offset, crossings: [out, back] })
+}
+
+/// What makes a packet the only one of its kind.
+type Mark = (u32, u32, u32, (u32, u32), u16, u8);
+
+/// Packets that both points saw exactly once: their time at the first, and by how much later their
+/// stamp at the second is.
+fn matches(first: &[Seen], second: &[Seen]) -> Vec<(u64, i64)> {
+    let mark = |seen: &Seen| -> Mark {
+        (seen.seq, seen.ack, seen.len, seen.stamps, seen.window, seen.flags)
+    };
+    let only = |all: &[Seen]| {
+        let mut times: BTreeMap<Mark, Option<u64>> = BTreeMap::new();
+        for seen in all {
+            times.entry(mark(seen)).and_modify(|at| *at = None).or_insert(Some(seen.at));
+        }
+        times
+    };
+    let there = only(second);
+    let mut found: Vec<(u64, i64)> = only(first)
+        .into_iter()
+        .filter_map(|(mark, at)| {
+            let (at, then) = (at?, (*there.get(&mark)?)?);
+            Some((at, then.cast_signed() - at.cast_signed()))
+        })
+        .collect();
+    found.sort_unstable();
+    found
+}
+
+fn offset(forward: &[(u64, i64)], backward: &[(u64, i64)]) -> Option<Offset> {
+    let out = forward.iter().map(|one| one.1).min()?;
+    // On the way back the second point comes first.
+    let back = backward.iter().map(|one| -one.1).min()?;
+    Some(Offset {
+        ahead: (out - back) / 2,
+        round_trip: out + back,
+        matches: [forward.len() as u64, backward.len() as u64],
+        drift: drift(forward, backward),
+    })
+}
+
+/// How fast the least differences move, each way by itself: a drift moves both alike, a queue that
+/// grows moves one. Their mean, if they agree.
+fn drift(forward: &[(u64, i64)], backward: &[(u64, i64)]) -> Option<f64> {
+    let all = || forward.iter().chain(backward).map(|one| one.0);
+    let span = (all().min()?, all().max()?);
+    // The packet that waited least comes late on the way out and, by these stamps, soon on the way
+    // back.
+    let out = slope(forward, span, |differences| differences.min())?;
+    let back = slope(backward, span, |differences| differences.max())?;
+    let (sum, difference) = (out + back, (out - back).abs());
+    let moved = sum.abs() / 2.0 * ((span.1 - span.0) as f64 / 1e9);
+    (difference <= AGREED * sum.abs() / 2.0 && moved > LEAST_MOVED).then_some(sum / 2.0)
+}
+
+/// The median slope between the pieces of a transfer (Theil and Sen), in nanoseconds a second.
+fn slope(
+    matches: &[(u64, i64)],
+    (from, to): (u64, u64),
+    pick: impl Fn(&mut dyn Iterator<Item = i64>) -> Option<i64>,
+) -> Option<f64> {
+    let length = (to - from) / PIECES + 1;
+    let mut points = Vec::new();
+    for piece in 0..PIECES {
+        let begin = from + piece * length;
+        let lower = matches.partition_point(|one| one.0 < begin);
+        let upper = matches.partition_point(|one| one.0 < begin + length);
+        let within = &matches[lower..upper];
+        if within.len() >= ENOUGH {
+            let picked = pick(&mut within.iter().map(|one| one.1))?;
+            points.push(((begin + length / 2) as f64 / 1e9, picked as f64));
+        }
+    }
+    if (points.len() as u64) < PIECES / 2 {
+        return None;
+    }
+    let mut slopes = Vec::new();
+    for (n, one) in points.iter().enumerate() {
+        slopes.extend(points[n + 1..].iter().map(|other| (other.1 - one.1) / (other.0 - one.0)));
+    }
+    slopes.sort_by(f64::total_cmp);
+    slopes.get(slopes.len() / 2).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Packets each way, 1 ms apart for ten seconds: the far clock is `ahead` and gains `gains`
+    /// nanoseconds a second; the way takes 20 ms and `queue` more with every second.
+    fn run(ahead: i64, gains: i64, queue: i64) -> Option<Offset> {
+        let way = |sign: i64, queue: i64| -> Vec<(u64, i64)> {
+            let packet = |n: i64| {
+                let jitter = (n * 7_919) % 1_000;
+                let delay = 20_000_000 + queue * n / 1_000 + jitter;
+                ((n * 1_000_000) as u64, sign * delay + ahead + gains * n / 1_000)
+            };
+            (0..10_000).map(packet).collect()
+        };
+        offset(&way(1, queue), &way(-1, 0))
+    }
+
+    #[test]
+    fn the_offset_is_half_of_what_the_ways_differ_by() {
+        let found = run(5_000_000_000, 0, 0).unwrap();
+        assert_eq!((found.ahead, found.round_trip), (5_000_000_000, 40_000_000));
+        assert_eq!((found.matches, found.drift), ([10_000; 2], None));
+    }
+
+    #[test]
+    fn a_drift_moves_both_ways_and_a_queue_one() {
+        // 50 parts in a million.
+        let drift = run(-7, 50_000, 0).unwrap().drift.unwrap();
+        assert!((drift - 50_000.0).abs() < 200.0, "{drift}");
+        let drift = run(-7, -50_000, 0).unwrap().drift.unwrap();
+        assert!((drift + 50_000.0).abs() < 200.0, "{drift}");
+        assert_eq!(run(-7, 0, 1_000_000).unwrap().drift, None);
+    }
+}

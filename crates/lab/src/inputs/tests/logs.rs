@@ -1,0 +1,98 @@
+//! Logs beside captures, and alone.
+
+use super::joined::files;
+use super::*;
+
+fn sample(path: &str) -> Vec<u8> {
+    std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/samples").join(path))
+        .unwrap()
+}
+
+#[test]
+fn tcp_probe_and_ss_are_laid_beside_the_capture() {
+    for (transfer, rows, polls) in
+        [("c3_loss1r_rtt45_cubic", 522, 108), ("h1_rwnd_cubic", 1_813, 34)]
+    {
+        let names = ["ss.txt.gz", "tcp_probe.csv.gz", "sender.pcap.xz"];
+        let reading = read(files(transfer, &names), Settings::default()).unwrap();
+        let kinds: Vec<_> = reading.files.iter().map(|file| (file.kind, file.frames)).collect();
+        assert_eq!(kinds[..2], [(Kind::Ss, polls), (Kind::TcpProbe, rows)]);
+        let [stream] = &reading.streams[..] else { panic!("{}", reading.streams.len()) };
+        assert_eq!(stream.analysis.states.samples, [rows + polls, 0]);
+        // The recording counts from the first SYN, as the capture does: the probe sees an ACK a
+        // few microseconds behind it.
+        let [clock] = reading.files[1].clocks[..] else { panic!("no clock") };
+        let begins = reading.files[2].begins.unwrap().as_nanos().cast_signed();
+        let behind = clock.ahead + begins;
+        assert!((1_000..40_000).contains(&behind), "{transfer}: {behind} ns");
+        assert_eq!(clock.other, 2);
+        assert!(clock.matches as u64 > rows / 2, "{}", clock.matches);
+    }
+}
+
+#[test]
+fn windows_in_packets_become_bytes_by_the_segments_of_the_connection() {
+    let names = ["tcp_probe.csv.gz", "sender.pcap.xz"];
+    let reading = read(files("h1_rwnd_cubic", &names), Settings::default()).unwrap();
+    // 112 packets of 1448 bytes (`zcat tcp_probe.csv.gz | cut -d, -f6 | sort -n | tail -1`).
+    assert_eq!(reading.streams[0].analysis.states.cwnd_max[0], 112 * 1_448);
+}
+
+#[test]
+fn logs_alone_are_connections_too() {
+    let bblog = sample("upload.bblog.pcapng");
+    let reading = read(vec![source("a", &bblog)], KEEP).unwrap();
+    assert_eq!(reading.files[0].kind, Kind::BlackBox);
+    let [stream] = &reading.streams[..] else { panic!("{}", reading.streams.len()) };
+    let states = &stream.analysis.states;
+    assert_eq!(states.samples[0], reading.files[0].frames);
+    assert!(states.ticks.is_some() && states.declared_hz.is_some(), "{states:?}");
+    assert!(!stream.analysis.packets.is_empty());
+    assert_eq!(reading.files[0].tcp, stream.analysis.packets.len() as u64);
+
+    let siftr = sample("upload.siftr.log");
+    let reading = read(vec![source("a", &siftr)], KEEP).unwrap();
+    assert_eq!((reading.files[0].kind, reading.streams.len()), (Kind::Siftr, 1));
+    assert_eq!(reading.streams[0].analysis.states.samples[0], reading.files[0].frames);
+    assert!(reading.streams[0].analysis.packets.is_empty());
+
+    let names = ["tcp_probe.csv.gz"];
+    let reading = read(files("k1_two_flows", &names), KEEP).unwrap();
+    let ports: Vec<_> =
+        reading.streams.iter().map(|stream| stream.analysis.ends.src.port()).collect();
+    assert_eq!(ports, [40_001, 40_002]);
+}
+
+#[test]
+fn a_log_joins_the_capture_of_the_same_transfer() {
+    // The packets of the log as a capture of their own, taken 3 s behind its clock.
+    let bblog = sample("upload.bblog.pcapng");
+    let alone = read(vec![source("a", &bblog)], KEEP).unwrap();
+    let begins = alone.files[0].begins.unwrap();
+    let section = Section { epoch: begins - Duration::from_secs(3), ..Section::default() };
+    let mut writer = Writer::new(Vec::new(), &section).unwrap();
+    let tap = writer.add_tap(&Tap::default()).unwrap();
+    let stream = &alone.streams[0];
+    for packet in &stream.analysis.packets {
+        let ends = stream.analysis.ends;
+        let between = if packet.segment.dir == Dir::Forward { ends } else { ends.back() };
+        let seen = Seen { tap, at: packet.at, way: Way::In };
+        writer.segment(seen, &packet.segment, &between, 0, Offset(0)).unwrap();
+    }
+    let capture = writer.finish().unwrap();
+    let reading = read(vec![source("log", &bblog), source("capture", &capture)], KEEP).unwrap();
+    let [stream] = &reading.streams[..] else { panic!("{}", reading.streams.len()) };
+    assert_eq!((stream.file, stream.analysis.states.samples[0]), (1, alone.files[0].frames));
+    let [clock] = reading.files[0].clocks[..] else { panic!("no clock") };
+    // Stamps of the log are in microseconds.
+    assert!((clock.ahead - 3_000_000_000).abs() < 1_000, "{}", clock.ahead);
+    assert_eq!(reading.files[0].tcp, 0);
+}
+
+#[test]
+fn polls_without_a_time_are_told() {
+    let text = "ESTAB 0 0 10.0.0.1:4000 10.0.0.2:80 cubic rtt:1/2 mss:1000 cwnd:3\n";
+    let reading = read_bytes(text.as_bytes());
+    assert_eq!(reading.files[0].problems.count, 1);
+    assert_eq!(reading.streams[0].analysis.states.cwnd_last[0], 3_000);
+}

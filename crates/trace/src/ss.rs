@@ -1,0 +1,241 @@
+//! Polls of `ss -ti`: what Linux tells of its sockets, again and again.
+//!
+//! A poll is a table of sockets, in two lines each (`ss -tin`) or in one (`ss -tinO`). ss prints no
+//! time, so who polls puts a line before each table; read are seconds since 1970 (`date +%s.%N`), a
+//! date (`date -Is`, `date '+%F %T'`, plain `date` in UTC), a time of day, and `t_us=...`, all with
+//! `#` before them or without. Windows are in packets. Source of the format: misc/ss.c of iproute2.
+//!
+//! ```
+//! use trace::ss::{Item, Reader};
+//! # use ackclock_trace as trace;
+//!
+//! let text = "\
+//! 1700000000.25
+//! State Recv-Q Send-Q Local Address:Port Peer Address:Port Process
+//! ESTAB 0      31856  10.0.0.1:40001     10.0.0.2:5001
+//! \t cubic wscale:10,10 rto:248 rtt:45.672/1.718 mss:1448 cwnd:17 send 4311788bps unacked:17
+//! ";
+//! let Some(Ok(Item::Socket(socket))) = Reader::new(text.as_bytes()).next() else { panic!() };
+//! assert_eq!((socket.info.cwnd, socket.send_queue), (Some(17), 31_856));
+//! assert_eq!(socket.info.rtt.unwrap().as_micros(), 45_672);
+//! assert_eq!(socket.at.unwrap().as_millis(), 1_700_000_000_250);
+//! ```
+//!
+//! What it does not do: sockets that are not TCP, or listen, are passed over; of the values those
+//! that tell of sending are kept.
+
+mod clock;
+mod info;
+#[cfg(test)]
+mod tests;
+
+use std::io::{self, BufRead};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use units::Duration;
+
+pub use crate::lines::{LineFault, LineProblem};
+use crate::lines::{Lines, Next, Piece};
+pub use info::Info;
+
+/// One thing that the polls tell.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Item {
+    /// A socket at a poll.
+    Socket(Box<Socket>),
+    /// Something is wrong; reading goes on.
+    Problem(LineProblem),
+}
+
+/// A socket at a poll.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Socket {
+    /// Line of the text where it begins, from 1.
+    pub line: u64,
+    /// When the poll was, by the line before it.
+    pub at: Option<Duration>,
+    /// State, in the words of ss: `ESTAB`, `SYN-SENT`, ...; empty where ss left it out.
+    pub state: String,
+    /// Address and port of this host.
+    pub local: SocketAddr,
+    /// Those of the peer.
+    pub remote: SocketAddr,
+    /// Bytes that the application has not read.
+    pub receive_queue: u64,
+    /// Bytes that the peer has not acknowledged, unsent ones included.
+    pub send_queue: u64,
+    /// What the kernel tells of it.
+    pub info: Info,
+}
+
+/// What there is, so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Tally {
+    /// Polls, as far as they have a line with a time.
+    pub polls: u64,
+    /// Sockets of TCP with both ends.
+    pub sockets: u64,
+    /// Lines of anything else.
+    pub other_lines: u64,
+    /// Problems told.
+    pub problems: u64,
+}
+
+/// Reads polls; one socket is held at a time.
+#[derive(Debug)]
+pub struct Reader<R> {
+    lines: Lines<R>,
+    at: Option<Duration>,
+    /// The socket whose values may stand on the next lines.
+    open: Option<Box<Socket>>,
+    held: Option<Item>,
+    ended: bool,
+    tally: Tally,
+}
+
+impl<R: BufRead> Reader<R> {
+    /// Reads from `input`.
+    pub const fn new(input: R) -> Self {
+        let tally = Tally { polls: 0, sockets: 0, other_lines: 0, problems: 0 };
+        Self { lines: Lines::new(input), at: None, open: None, held: None, ended: false, tally }
+    }
+
+    /// What is there, so far.
+    pub const fn tally(&self) -> &Tally {
+        &self.tally
+    }
+
+    fn problem(&mut self, problem: LineProblem) -> Item {
+        self.tally.problems += 1;
+        self.ended |= matches!(problem.kind, LineFault::Packed { .. });
+        Item::Problem(problem)
+    }
+
+    /// Takes a line; gives what it completes.
+    fn take(&mut self, number: u64, text: &str, whole: bool) -> [Option<Item>; 2] {
+        let mut told = [None, None];
+        let mut words = text;
+        let indented = text.starts_with([' ', '\t']);
+        if !(indented && self.open.is_some()) {
+            told[0] = self.open.take().map(Item::Socket);
+            match heading(text) {
+                Some((mut socket, behind)) => {
+                    (socket.line, socket.at) = (number, self.at);
+                    self.tally.sockets += 1;
+                    self.open = Some(Box::new(socket));
+                    words = &text[behind..];
+                }
+                None => {
+                    if let Some(at) = clock::time(text) {
+                        self.at = Some(at);
+                        self.tally.polls += 1;
+                    } else {
+                        self.tally.other_lines += 1;
+                    }
+                    return told;
+                }
+            }
+        }
+        let from = text.len() - words.len();
+        let read = self.open.as_mut().map(|socket| socket.info.read(words));
+        let fault = match read {
+            Some(Err((at, kind))) => Some((from + at, kind)),
+            _ if !whole => Some((text.len(), LineFault::Unfinished)),
+            _ => None,
+        };
+        if let Some((at, kind)) = fault {
+            told[1] = Some(self.problem(LineProblem { line: number, column: at + 1, kind }));
+        }
+        told
+    }
+}
+
+impl<R: BufRead> Iterator for Reader<R> {
+    type Item = io::Result<Item>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some(item) = self.held.take() {
+                return Some(Ok(item));
+            }
+            if self.ended {
+                return self.open.take().map(|socket| Ok(Item::Socket(socket)));
+            }
+            match self.lines.next() {
+                Err(error) => {
+                    self.ended = true;
+                    return Some(Err(error));
+                }
+                Ok(None) => self.ended = true,
+                Ok(Some(Next::Problem(problem))) => {
+                    let problem = self.problem(problem);
+                    return Some(Ok(problem));
+                }
+                Ok(Some(Next::Line { number, text, whole })) => {
+                    let [first, second] = self.take(number, &text, whole);
+                    let mut told = first.into_iter().chain(second);
+                    let next = told.next();
+                    self.held = told.next();
+                    if let Some(item) = next {
+                        return Some(Ok(item));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Does the line begin a socket?
+pub fn is_socket(line: &str) -> bool {
+    heading(line).is_some()
+}
+
+/// States as ss prints them (`sstate_name`); a socket that listens sends nothing.
+const STATES: [&str; 10] = [
+    "ESTAB",
+    "SYN-SENT",
+    "SYN-RECV",
+    "FIN-WAIT-1",
+    "FIN-WAIT-2",
+    "TIME-WAIT",
+    "UNCONN",
+    "CLOSE-WAIT",
+    "LAST-ACK",
+    "CLOSING",
+];
+
+/// A socket and where its values begin: `[tcp] [state] queue queue local remote`.
+fn heading(line: &str) -> Option<(Socket, usize)> {
+    let mut words = Piece::words(line).peekable();
+    if words.peek()?.text == "tcp" {
+        words.next();
+    }
+    let state = words.next_if(|word| STATES.contains(&word.text));
+    let receive_queue = words.next()?.text.parse().ok()?;
+    let send_queue = words.next()?.text.parse().ok()?;
+    let local = end(words.next()?.text)?;
+    let last = words.next()?;
+    let remote = end(last.text)?;
+    let socket = Socket {
+        line: 0,
+        at: None,
+        state: state.map(|word| word.text.to_owned()).unwrap_or_default(),
+        local,
+        remote,
+        receive_queue,
+        send_queue,
+        info: Info::default(),
+    };
+    Some((socket, last.at + last.text.len()))
+}
+
+/// `10.0.0.1:80`, `[2001:db8::1]:80`, `10.0.0.1%eth0:80`, `[fe80::1]%eth0:80`.
+fn end(text: &str) -> Option<SocketAddr> {
+    let (host, port) = text.rsplit_once(':')?;
+    let host = host.split_once('%').map_or(host, |(host, _)| host);
+    let ip = match host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) {
+        Some(v6) => IpAddr::V6(v6.parse::<Ipv6Addr>().ok()?),
+        None => IpAddr::V4(host.parse::<Ipv4Addr>().ok()?),
+    };
+    Some(SocketAddr::new(ip.to_canonical(), port.parse().ok()?))
+}
