@@ -2,7 +2,7 @@
 //!
 //! [`read`] takes any number of files, of which each may be packed (gzip, xz, zstd) and is known by
 //! its content: pcap, pcapng, tcpdump's text (a mail with prose around it as well), FreeBSD's BBLog
-//! and siftr, Linux' tcp_probe, polls of `ss -ti`. Packets are sorted into connections and go
+//! and siftr, Linux' tcp_probe, polls of `ss -ti`, qlog. Packets are sorted into connections and go
 //! straight into the analysis ([`diagnose::Connection`]); what a kernel's log says joins the
 //! connection it is about.
 //!
@@ -20,6 +20,7 @@ mod kind;
 mod logs;
 mod others;
 mod problems;
+mod quic;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -39,6 +40,7 @@ pub use kind::Kind;
 pub use logs::MOST_WORDS;
 pub use others::Others;
 pub use problems::Problems;
+pub use quic::{Limit, Quic};
 
 use table::Table;
 
@@ -113,6 +115,8 @@ pub struct Reading {
     pub streams: Vec<Stream>,
     /// Connections that two capture points saw, laid side by side.
     pub pairs: Vec<Pair>,
+    /// Connections of QUIC, as their logs have them.
+    pub quic: Vec<Quic>,
 }
 
 /// Why a file cannot be read.
@@ -160,11 +164,14 @@ pub fn read(sources: Vec<Source<'_>>, settings: Settings) -> Result<Reading, Rea
     }
     // Logs join the connections that captures have shown.
     begun.sort_by_key(|(_, (file, _))| file.kind.is_log());
-    let mut files = Vec::new();
+    let (mut files, mut quic) = (Vec::new(), Vec::new());
     for (number, (mut file, input)) in begun {
         let done = match file.kind {
             Kind::Capture => captures::read(input, number, &mut file, &mut table),
             Kind::TcpdumpText => text::read(input, number, &mut file, &mut table),
+            Kind::Qlog => {
+                quic::read(input, number, &mut file).map(|connections| quic.extend(connections))
+            }
             _ => logs::read(input, number, &mut file, &mut table),
         };
         if let Err(reason) = done {
@@ -175,7 +182,7 @@ pub fn read(sources: Vec<Source<'_>>, settings: Settings) -> Result<Reading, Rea
     files.sort_by_key(|(number, _)| *number);
     let files = files.into_iter().map(|(_, file)| file).collect();
     let (streams, pairs) = table.finish();
-    Ok(Reading { files, streams, pairs })
+    Ok(Reading { files, streams, pairs, quic })
 }
 
 type Input<'a> = kind::Begun<Unpacked<Box<dyn Read + 'a>>>;

@@ -18,6 +18,8 @@ pub enum Kind {
     TcpProbe,
     /// Polls of `ss -ti`.
     Ss,
+    /// qlog of any generation.
+    Qlog,
 }
 
 impl fmt::Display for Kind {
@@ -29,6 +31,7 @@ impl fmt::Display for Kind {
             Self::Siftr => "a siftr log",
             Self::TcpProbe => "rows of tcp_probe",
             Self::Ss => "polls of ss",
+            Self::Qlog => "qlog",
         })
     }
 }
@@ -44,6 +47,11 @@ impl Kind {
         {
             let log = trace::bblog::is_log(begin);
             return Some(if log { Self::BlackBox } else { Self::Capture });
+        }
+        // An object, or the mark of a record; a mark of UTF-8 and blanks may stand before it.
+        let json = begin.strip_prefix(b"\xef\xbb\xbf").unwrap_or(begin).trim_ascii_start();
+        if matches!(json.first(), Some(b'{' | 0x1e)) {
+            return Some(Self::Qlog);
         }
         let text = String::from_utf8_lossy(begin);
         text.lines().find_map(|line| {

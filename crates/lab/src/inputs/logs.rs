@@ -156,6 +156,7 @@ fn place(point: Point, ends: Ends, log: &Log, times: Times, file: &mut File, tab
         return;
     }
     let begins = file.begins.unwrap_or(Duration::ZERO);
+    table.file_begins(point.file as usize, begins);
     let since = |at: u64| Instant::from_nanos(at.saturating_sub(begins.as_nanos()));
     let mut index = None;
     for &(at, between, packet) in &log.packets {

@@ -12,6 +12,7 @@ use super::*;
 
 mod joined;
 mod logs;
+mod quic;
 
 const KEEP: Settings = Settings { keep_packets: true };
 

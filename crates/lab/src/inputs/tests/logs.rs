@@ -96,3 +96,12 @@ fn polls_without_a_time_are_told() {
     assert_eq!(reading.files[0].problems.count, 1);
     assert_eq!(reading.streams[0].analysis.states.cwnd_last[0], 3_000);
 }
+
+#[test]
+fn two_logs_of_one_transfer_are_one_connection() {
+    let (bblog, siftr) = (sample("upload.bblog.pcapng"), sample("upload.siftr.log"));
+    let reading = read(vec![source("a", &bblog), source("b", &siftr)], KEEP).unwrap();
+    let [stream] = &reading.streams[..] else { panic!("{}", reading.streams.len()) };
+    let records: u64 = reading.files.iter().map(|file| file.frames).sum();
+    assert_eq!(stream.analysis.states.samples, [records, 0]);
+}

@@ -1,0 +1,120 @@
+//! What a qlog tells of a connection of QUIC.
+
+use super::*;
+
+/// A log in the form of the drafts, one record a line behind its mark.
+fn log(events: &[&str]) -> Vec<u8> {
+    let header = r#"{"file_schema":"urn:ietf:params:qlog:file:sequential",
+        "serialization_format":"application/qlog+json-seq","trace":{"title":"a transfer",
+        "common_fields":{"group_id":"c0ffee"},"vantage_point":{"type":"client"}}}"#;
+    let mut text = Vec::new();
+    for record in core::iter::once(&header).chain(events) {
+        text.extend([0x1e]);
+        text.extend(record.replace('\n', " ").bytes());
+        text.push(b'\n');
+    }
+    text
+}
+
+fn sent(at: u64, number: u64, offset: u64) -> String {
+    format!(
+        r#"{{"time":{at},"name":"quic:packet_sent","data":{{"header":{{"packet_type":"1RTT",
+        "packet_number":{number}}},"raw":{{"length":1200}},
+        "frames":[{{"frame_type":"stream","stream_id":0,"offset":{offset},"length":1000}}]}}}}"#
+    )
+}
+
+fn metrics(at: u64, window: u64, in_flight: u64) -> String {
+    format!(
+        r#"{{"time":{at},"name":"quic:recovery_metrics_updated","data":{{"min_rtt":20,
+        "smoothed_rtt":22,"latest_rtt":{},"congestion_window":{window},
+        "bytes_in_flight":{in_flight}}}}}"#,
+        20 + at / 10
+    )
+}
+
+#[test]
+fn round_trips_windows_losses_and_time_are_taken_from_the_log() {
+    let ack = r#"{"time":130,"name":"quic:packet_received","data":{"header":{"packet_type":"1RTT",
+        "packet_number":9},"frames":[{"frame_type":"ack","acked_ranges":[[2,3]]}]}}"#;
+    let lost = |number: u64| {
+        format!(
+            r#"{{"time":100,"name":"quic:packet_lost","data":{{"header":{{"packet_type":"1RTT",
+            "packet_number":{number}}},"trigger":"reordering_threshold"}}}}"#
+        )
+    };
+    let state = |at: u64, new: &str| {
+        format!(
+            r#"{{"time":{at},"name":"quic:congestion_state_updated","data":{{"new":"{new}"}}}}"#
+        )
+    };
+    let events = [
+        metrics(0, 12_000, 0),
+        sent(10, 1, 0),
+        metrics(10, 12_000, 12_000),
+        // Full for 50 ms.
+        metrics(60, 24_000, 3_000),
+        sent(60, 2, 1_000),
+        // Room for 40 ms; then two losses, of which one arrives after all.
+        lost(1),
+        lost(2),
+        state(100, "recovery"),
+        metrics(100, 12_000, 12_000),
+        ack.to_owned(),
+        state(160, "congestion_avoidance"),
+        // Full again, and the bytes of the first packet once more.
+        sent(160, 4, 0),
+        metrics(190, 13_000, 0),
+    ];
+    let events: Vec<&str> = events.iter().map(String::as_str).collect();
+    let file = log(&events);
+    let reading = read_bytes(&file);
+    assert_eq!(
+        (reading.files[0].kind, &reading.files[0].problems),
+        (Kind::Qlog, &Problems::default())
+    );
+    let [quic] = &reading.quic[..] else { panic!("{:?}", reading.quic) };
+    assert_eq!((&*quic.title, &*quic.group), ("a transfer", "c0ffee"));
+    assert_eq!((quic.sent, quic.sent_bytes, quic.stream_bytes), (3, 3_600, 2_000));
+    assert_eq!((quic.received, quic.acks), (1, 1));
+    assert_eq!(quic.lost.get("reordering_threshold"), Some(&2));
+    assert_eq!(quic.spurious, 1);
+    let millis = Duration::from_millis;
+    assert_eq!(quic.round_trips, Some([millis(20), millis(22), millis(39)]));
+    assert_eq!(quic.windows, Some([12_000, 24_000, 13_000]));
+    assert_eq!(quic.most_in_flight, Some(12_000));
+    let budget: Vec<_> =
+        quic.budget.iter().map(|(limit, time)| (*limit, time.as_millis())).collect();
+    let expected = [
+        (Limit::Handshake, 10),
+        (Limit::Recovery, 60),
+        (Limit::SlowStart, 50),
+        (Limit::Window, 30),
+        (Limit::Application, 40),
+    ];
+    assert_eq!(budget, expected);
+    assert_eq!(quic.untold, ["the peer's flow control"]);
+}
+
+#[test]
+fn what_a_log_lacks_is_told() {
+    let file = log(&[&sent(10, 1, 0), &sent(30, 2, 1_000)]);
+    let reading = read_bytes(&file);
+    let quic = &reading.quic[0];
+    assert!(quic.budget.is_empty() && quic.windows.is_none());
+    for lack in ["round trips", "the congestion window", "bytes in flight"] {
+        assert!(quic.untold.contains(&lack), "{:?}", quic.untold);
+    }
+    assert!(refused(b"{}").starts_with("a: no packet or record found, taken for qlog"));
+}
+
+#[test]
+fn a_sample_of_our_own_is_read() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/samples/upload.sqlog");
+    let bytes = std::fs::read(path).unwrap();
+    let reading = read_bytes(&bytes);
+    let quic = &reading.quic[0];
+    assert!(quic.sent > 0 && quic.windows.is_some(), "{quic:?}");
+    let spent: u64 = quic.budget.values().map(|time| time.as_nanos()).sum();
+    assert_eq!(spent, quic.last.saturating_sub(quic.first).as_nanos());
+}
