@@ -168,6 +168,55 @@ pub struct AckSample {
     pub pacing_rate: u64,
 }
 
+/// What was delivered since the newest of the packets that an acknowledgment covers or reports had
+/// left (tcp_rate.c of Linux).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DeliveryRate {
+    /// Packets delivered in that time.
+    pub delivered: u32,
+    /// Microseconds of it: the longer of those in which they were sent and were acknowledged.
+    pub interval_us: u32,
+    /// What had been delivered in all when that packet left.
+    pub prior_delivered: u64,
+    /// The application, not the window, held the sender back when it left.
+    pub app_limited: bool,
+}
+
+/// An acknowledgment was worked off, as Linux tells controllers that set window and rate
+/// themselves (`cong_control`, `struct rate_sample`). Packets are counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RateSample {
+    /// The kernel's tick counter.
+    pub ticks: u64,
+    /// The rate; `None` where it cannot be told: nothing was delivered, or in less time than the
+    /// least round trip.
+    pub rate: Option<DeliveryRate>,
+    /// Packets that it newly acknowledged or reported.
+    pub acked: u32,
+    /// Packets newly taken for lost.
+    pub losses: u32,
+    /// Packets ever delivered, the SYN included, and ever lost (`tp->delivered`, `tp->lost`).
+    pub delivered: u64,
+    /// See `delivered`.
+    pub lost: u64,
+    /// When the last one was delivered (`tp->delivered_mstamp`).
+    pub delivered_at: Instant,
+    /// Round trip of the newest packet that left once, in microseconds; `None` if it tells none.
+    pub rtt_us: Option<u32>,
+    /// It may be a delayed ACK: it acknowledges a single packet.
+    pub ack_delayed: bool,
+    /// The smoothed round trip in microseconds; 0 before the first.
+    pub srtt_us: u32,
+    /// Packets under way before it and after it.
+    pub prior_in_flight: u32,
+    /// See `prior_in_flight`.
+    pub in_flight: u32,
+    /// How long pacing holds the next packet back.
+    pub until_next_departure: Duration,
+    /// The application holds the sender back now (`tp->app_limited`).
+    pub app_limited_now: bool,
+}
+
 /// What a controller grants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Control {
@@ -252,6 +301,25 @@ pub trait Controller: Clone + Debug {
     /// Data leaves at tick `ticks` while nothing is under way; the last had left at tick `last_sent`.
     fn on_tx_start(&mut self, ticks: u64, last_sent: u64) {
         let _ = (ticks, last_sent);
+    }
+
+    /// An acknowledgment was worked off. Only Linux's stack calls it, and only of controllers that
+    /// are whole ([`Controller::is_whole`]).
+    fn on_rate_sample(&mut self, sample: &RateSample) -> Change {
+        let _ = sample;
+        Change::None
+    }
+
+    /// Data leaves while nothing is under way (`CA_EVENT_TX_START`), for controllers that are
+    /// whole.
+    fn on_restart(&mut self, now: Instant, ticks: u64) {
+        let _ = (now, ticks);
+    }
+
+    /// Does it set window and pacing rate itself, recoveries included, from delivery rates? Then
+    /// no rule of the stack may.
+    fn is_whole(&self) -> bool {
+        false
     }
 
     /// What it grants now.

@@ -3,8 +3,8 @@
 //! Reading order: [`contract`] (what a controller is told and what it answers), [`newreno`]
 //! (FreeBSD's NewReno, by kernel version), [`linux_reno`] (Linux's `reno`), [`cubic`] (by system and
 //! version), [`linux`] (what Linux's controllers share), [`hystart`] and [`hystart_rfc`] (slow start that ends itself), [`quic_newreno`]
-//! (RFC 9002's, with events of its own), [`any`](mod@any) (one of them, chosen while running),
-//! [`outside`] (those that are written elsewhere),
+//! (RFC 9002's, with events of its own), [`bbr`] (Linux's BBR, which no stack drives yet),
+//! [`any`](mod@any) (one of them, chosen while running), [`outside`] (those that are written elsewhere),
 //! [`registry`] (names users know).
 //!
 //! A controller is a pure value: event structs in, [`Control`] and [`Change`] out. It knows no
@@ -14,6 +14,7 @@
 //! (the stack does, and writes the window with [`Controller::set_window`]) or keep time.
 
 pub mod any;
+pub mod bbr;
 pub mod contract;
 pub mod cubic;
 mod freebsd;
@@ -27,9 +28,10 @@ pub mod quic_newreno;
 pub mod registry;
 
 pub use any::AnyController;
+pub use bbr::Bbr;
 pub use contract::{
-    AckSample, Acked, Change, Congested, Control, Controller, Established, Growth, Idle, Recovered,
-    RttSample, Signal, Smoothed,
+    AckSample, Acked, Change, Congested, Control, Controller, DeliveryRate, Established, Growth,
+    Idle, RateSample, Recovered, RttSample, Signal, Smoothed,
 };
 pub use cubic::{FreeBsdCubic, LinuxCubic, RfcCubic};
 pub use linux_reno::LinuxReno;

@@ -89,7 +89,9 @@ fn write_fates(to: &Path, fates: &[Fates]) -> Result<(), csv::Error> {
 fn narrow(from: &Path, to: &Path) -> Result<(), csv::Error> {
     let mut reader = Reader::from_reader(MultiGzDecoder::new(File::open(from)?));
     let names = reader.headers()?.clone();
-    let keeps = |name: &str| COLUMNS.contains(&name) || name.starts_with("bbr_");
+    let bbr = names.iter().any(|name| name == "bbr_mode");
+    let of_bbr = |name: &str| name.starts_with("bbr_") || name == "rate_app_limited";
+    let keeps = |name: &str| COLUMNS.contains(&name) || (bbr && of_bbr(name));
     let kept: Vec<usize> = (0..names.len()).filter(|&at| keeps(&names[at])).collect();
     let out = GzBuilder::new().write(File::create(to)?, Compression::best());
     let mut writer = Writer::from_writer(out);

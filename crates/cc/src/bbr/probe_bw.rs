@@ -1,0 +1,54 @@
+//! ProbeBW: eight phases of a round trip each; in the first the rate is a quarter higher, in the
+//! second a quarter lower, then it is the bandwidth (`bbr_update_cycle_phase`).
+
+use units::Instant;
+
+use super::{Bbr, Mode, UNIT, micros};
+use crate::contract::RateSample;
+
+/// Phases of a cycle (`CYCLE_LEN`).
+const PHASES: usize = 8;
+/// Gains of the phases (`bbr_pacing_gain`).
+pub(super) const GAINS: [u32; PHASES] =
+    [UNIT * 5 / 4, UNIT * 3 / 4, UNIT, UNIT, UNIT, UNIT, UNIT, UNIT];
+/// A cycle begins in any phase but the second (`bbr_cycle_rand`).
+const FIRST_PHASES: u64 = 7;
+
+impl Bbr {
+    /// `bbr_reset_probe_bw_mode`.
+    pub(super) fn reset_probe_bw(&mut self, now: Instant) {
+        self.mode = Mode::ProbeBw;
+        self.cycle_idx = PHASES - 1 - self.draws.below(FIRST_PHASES) as usize;
+        self.advance_cycle(now);
+    }
+
+    /// `bbr_advance_cycle_phase`.
+    fn advance_cycle(&mut self, now: Instant) {
+        self.cycle_idx = (self.cycle_idx + 1) % PHASES;
+        self.cycle_stamp = now;
+    }
+
+    /// `bbr_update_cycle_phase`.
+    pub(super) fn update_cycle_phase(&mut self, sample: &RateSample) {
+        if self.mode == Mode::ProbeBw && self.is_next_phase(sample) {
+            self.advance_cycle(sample.delivered_at);
+        }
+    }
+
+    /// `bbr_is_next_cycle_phase`.
+    fn is_next_phase(&self, sample: &RateSample) -> bool {
+        let min_rtt = u64::from(self.min_rtt.unwrap_or(u32::MAX));
+        let whole = micros(self.cycle_stamp, sample.delivered_at) > min_rtt;
+        if self.pacing_gain == UNIT {
+            return whole;
+        }
+        let in_flight = self.packets_in_net_at_edt(sample, sample.prior_in_flight);
+        let bw = self.max_bw();
+        if self.pacing_gain > UNIT {
+            // Until it has done its work, or has cost a packet.
+            let reached = in_flight >= self.inflight(bw, self.pacing_gain);
+            return whole && (sample.losses > 0 || reached);
+        }
+        whole || in_flight <= self.inflight(bw, UNIT)
+    }
+}
