@@ -203,6 +203,8 @@ pub struct Course {
     /// Longest stretch of rounds with the same window and nothing to explain it: rounds, lost ns,
     /// begin and end.
     pub plateau: (u64, u64, u64, u64),
+    /// Rounds of growth after a first slow start that ended without a loss.
+    pub after_exit: u64,
     /// Time-weighted mean and largest wait in a queue that never ran empty, in ns.
     pub standing_queue: (u64, u64),
 }
@@ -224,6 +226,7 @@ impl Course {
             climbs: Vec::new(),
             blames: flow.episodes.iter().map(|e| blame(e, flow, &path)).collect(),
             plateau: (0, 0, 0, 0),
+            after_exit: 0,
             standing_queue: (0, 0),
         };
         let mut walk = Walk {
@@ -348,6 +351,7 @@ impl Walk<'_> {
         self.follow(round, busy, share, end);
         if let Some(ramp) = self.course.ramps.last_mut()
             && self.in_ramp
+            && (round.of(Spent::Window) * 2 >= length || round.sent > ramp.windows.1)
         {
             ramp.rounds.1 = n;
             ramp.to = end;
@@ -494,6 +498,7 @@ impl Walk<'_> {
         }
         let lost = (round.of(Spent::Window) as f64 * share) as u64;
         let owner = self.owner;
+        self.course.after_exit += u64::from(owner == Blame::EarlyExit && !busy);
         let climb = self.climb.get_or_insert(Climb {
             from: round.start,
             to: round.start,
@@ -531,6 +536,11 @@ impl Walk<'_> {
     fn finish(mut self) -> Course {
         self.end_climb();
         let mut course = self.course;
+        // Where losses keep coming, a climb is a part of their sawtooth.
+        let random = course.blames.iter().filter(|blame| **blame == Blame::Random).count();
+        if random as u64 >= crate::rules::ENOUGH_LOSSES {
+            course.climbs.clear();
+        }
         for climb in &course.climbs {
             let lost = &mut course.lost[climb.blame as usize];
             *lost = lost.saturating_sub(climb.lost);

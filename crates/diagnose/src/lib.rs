@@ -6,7 +6,8 @@
 //! Reading order: [`place`] (where the capture was taken), `half` (one direction: data in
 //! `half/data`, ACKs in `half/acks`, on top of `outstanding`, `ranges`, `round_trip`), what it
 //! counts (`transmissions`, `reordering`, `coverage`, `dispersion`), `rounds` and `episodes` (the
-//! course of the connection), [`flow`] and [`analysis`] (the result).
+//! course of the connection), [`flow`] and [`analysis`] (the result),
+//! [`course`] (what limited it when, and who is to blame), [`rules`] (the findings).
 //!
 //! What it does not do: it reads no files, knows no senders and no worlds, and simulates nothing.
 
@@ -26,6 +27,7 @@ mod ranges;
 pub mod reordering;
 mod round_trip;
 pub mod rounds;
+pub mod rules;
 pub mod state;
 #[cfg(test)]
 mod tests;

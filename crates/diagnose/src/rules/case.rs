@@ -1,0 +1,254 @@
+//! What the rules look at, and words they share.
+
+use super::{Confidence, Evidence, Finding, Rule, Severity, Value};
+use crate::course::{Blame, Course};
+use crate::place::CapturePoint;
+use crate::{Analysis, Flow};
+
+/// Another transfer of the same capture, in short.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Neighbour {
+    /// Its number.
+    pub stream: u32,
+    /// From whom to whom its data go.
+    pub hosts: (std::net::IpAddr, std::net::IpAddr),
+    /// First data and last delivery, in ns.
+    pub span: (u64, u64),
+    /// Bytes.
+    pub bytes: u64,
+}
+
+impl Neighbour {
+    /// The larger direction of a connection.
+    pub fn of(analysis: &Analysis) -> Option<Self> {
+        let flow = analysis.main()?;
+        let (src, dst) = (analysis.ends.src.ip(), analysis.ends.dst.ip());
+        let hosts = if flow.dir == packet::Dir::Forward { (src, dst) } else { (dst, src) };
+        let span = (flow.first_data.0, flow.last_delivery);
+        Some(Self { stream: analysis.stream, hosts, span, bytes: flow.bytes })
+    }
+}
+
+/// One transfer: the data of one direction of a connection.
+#[derive(Debug, Clone, Copy)]
+pub struct Case<'a> {
+    /// The connection.
+    pub analysis: &'a Analysis,
+    /// The data.
+    pub flow: &'a Flow,
+    /// Their course.
+    pub course: &'a Course,
+    /// Other transfers of the capture, this one included.
+    pub neighbours: &'a [Neighbour],
+}
+
+impl<'a> Case<'a> {
+    /// A finding of `rule` about the whole transfer, as bad as its cost.
+    pub(super) fn finding(&self, rule: &Rule, cost: u64, title: String) -> Finding {
+        let flow = self.flow;
+        Finding {
+            code: rule.code,
+            severity: self.severity(cost),
+            confidence: self.confidence(),
+            title,
+            cost,
+            interval: (self.analysis.first.as_nanos(), flow.last_delivery.max(flow.first_data.0)),
+            frames: (self.analysis.first_frame, self.analysis.last_frame),
+            evidence: Vec::new(),
+            cause: String::new(),
+            help: rule.help,
+            unseen: String::new(),
+        }
+    }
+
+    /// Time in which the connection was at work, in ns.
+    pub(super) fn active(&self) -> u64 {
+        self.course.budget.active()
+    }
+
+    /// A tenth of the transfer is worth a warning, half of it an error.
+    pub(super) fn severity(&self, cost: u64) -> Severity {
+        let active = self.active();
+        if cost * 2 >= active && cost > 0 {
+            Severity::Error
+        } else if cost * 10 >= active && cost > 0 {
+            Severity::Warning
+        } else {
+            Severity::Note
+        }
+    }
+
+    /// High at the sender; elsewhere what the sender did has to be inferred.
+    pub(super) fn confidence(&self) -> Confidence {
+        match self.flow.point {
+            CapturePoint::Sender => Confidence::High,
+            CapturePoint::Receiver | CapturePoint::Middle => Confidence::Medium,
+            CapturePoint::Unknown => Confidence::Low,
+        }
+    }
+
+    /// Episodes of a kind: their numbers, interval and frames.
+    pub(super) fn episodes(&self, blame: Blame) -> Episodes {
+        let mut found = Episodes::default();
+        for (episode, _) in
+            self.flow.episodes.iter().zip(&self.course.blames).filter(|(_, b)| **b == blame)
+        {
+            if found.count == 0 {
+                found.interval.0 = episode.silent_since.min(episode.begin);
+                found.frames.0 = episode.frames.0;
+            }
+            found.count += 1;
+            found.interval.1 = episode.end;
+            found.frames.1 = episode.frames.1;
+            found.retransmitted += episode.retransmitted;
+            found.lost += episode.retransmitted - episode.spurious;
+            found.timeouts += u64::from(episode.timeouts);
+            found.stalled += episode.begin.saturating_sub(episode.silent_since);
+            found.rtt = found.rtt.max(episode.rtt);
+            found.window = found.window.max(episode.window);
+        }
+        found
+    }
+
+    /// Is the cost an upper bound, since the rate of the path was never seen?
+    pub(super) fn bound(&self) -> &'static str {
+        if self.course.path.rate.is_some() {
+            ""
+        } else {
+            "the rate of the path was never reached, so the cost is an upper bound"
+        }
+    }
+
+    /// Segments, rounded.
+    pub(super) fn segments(&self, bytes: u64) -> u64 {
+        let mss = self.flow.mss.max(1);
+        (bytes + mss / 2) / mss
+    }
+
+    /// The rate of the path in words, where it is known.
+    pub(super) fn path_rate(&self) -> Option<Evidence> {
+        let rate = self.course.path.rate?;
+        Some(number("path_rate_bps", rate * 8.0, "path", format!("carries {}", self::rate(rate))))
+    }
+}
+
+/// Episodes of one kind.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Episodes {
+    pub(super) count: u64,
+    pub(super) interval: (u64, u64),
+    pub(super) frames: (u64, u64),
+    pub(super) retransmitted: u64,
+    pub(super) lost: u64,
+    pub(super) timeouts: u64,
+    /// Silence before them, in ns.
+    pub(super) stalled: u64,
+    pub(super) rtt: u64,
+    pub(super) window: u64,
+}
+
+impl Finding {
+    pub(super) fn at(mut self, interval: (u64, u64), frames: (u64, u64)) -> Self {
+        self.interval = interval;
+        self.frames = frames;
+        self
+    }
+
+    pub(super) fn with(mut self, evidence: impl IntoIterator<Item = Evidence>) -> Self {
+        self.evidence.extend(evidence);
+        self
+    }
+
+    pub(super) fn because(mut self, cause: impl Into<String>) -> Self {
+        self.cause = cause.into();
+        self
+    }
+
+    pub(super) fn unseen(mut self, text: impl Into<String>) -> Self {
+        let text = text.into();
+        if !text.is_empty() {
+            if !self.unseen.is_empty() {
+                self.unseen.push_str("; ");
+            }
+            self.unseen.push_str(&text);
+        }
+        self
+    }
+
+    pub(super) fn note(mut self) -> Self {
+        self.severity = Severity::Note;
+        self
+    }
+}
+
+pub(super) fn number(key: &'static str, value: f64, label: &'static str, text: String) -> Evidence {
+    Evidence { key, value: Value::Number(value), label, text }
+}
+
+pub(super) fn count(key: &'static str, value: u64, label: &'static str, text: String) -> Evidence {
+    Evidence { key, value: Value::Count(value), label, text }
+}
+
+/// Seconds of nanoseconds.
+pub(super) fn seconds(ns: u64) -> f64 {
+    ns as f64 / 1e9
+}
+
+/// A time in words, with three digits: `620 us`, `45.3 ms`, `1.27 s`.
+pub fn time(ns: u64) -> String {
+    match ns {
+        0 => "0 s".into(),
+        1..1_000_000 => format!("{} us", ns / 1_000),
+        1_000_000..10_000_000 => format!("{:.2} ms", ns as f64 / 1e6),
+        10_000_000..100_000_000 => format!("{:.1} ms", ns as f64 / 1e6),
+        100_000_000..1_000_000_000 => format!("{:.0} ms", ns as f64 / 1e6),
+        1_000_000_000..10_000_000_000 => format!("{:.2} s", ns as f64 / 1e9),
+        _ => format!("{:.1} s", ns as f64 / 1e9),
+    }
+}
+
+/// A rate of bytes per second in words, in bits: `98.6 Mbit/s`.
+pub fn rate(bytes_per_second: f64) -> String {
+    let bits = bytes_per_second * 8.0;
+    let (value, unit) = if bits >= 1e9 {
+        (bits / 1e9, "Gbit/s")
+    } else if bits >= 1e6 {
+        (bits / 1e6, "Mbit/s")
+    } else if bits >= 1e3 {
+        (bits / 1e3, "kbit/s")
+    } else {
+        (bits, "bit/s")
+    };
+    if value >= 100.0 { format!("{value:.0} {unit}") } else { format!("{value:.1} {unit}") }
+}
+
+/// A size in words, decimal: `1.25 MB`.
+pub fn size(bytes: u64) -> String {
+    match bytes {
+        0..10_000 => format!("{bytes} B"),
+        10_000..1_000_000 => format!("{:.0} kB", bytes as f64 / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.2} MB", bytes as f64 / 1e6),
+        _ => format!("{:.2} GB", bytes as f64 / 1e9),
+    }
+}
+
+/// A share in percent.
+pub fn percent(part: u64, whole: u64) -> String {
+    let share = if whole == 0 { 0.0 } else { part as f64 * 100.0 / whole as f64 };
+    if share > 0.0 && share < 1.0 { "<1 %".into() } else { format!("{share:.0} %") }
+}
+
+/// How often a window doubles from `from` to `to`, the last part of it in proportion.
+pub(super) fn doublings(from: u64, to: u64) -> f64 {
+    let (mut window, mut count) = (from.max(1), 0.0);
+    while window * 2 <= to {
+        window *= 2;
+        count += 1.0;
+    }
+    count + (to.max(window) - window) as f64 / window as f64
+}
+
+/// `one lost packet`, `7 lost packets`.
+pub fn many(count: u64, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+}

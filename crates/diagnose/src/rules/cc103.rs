@@ -1,0 +1,60 @@
+//! CC103: slow start ran over the queue.
+//!
+//! Checks whether the first losses came as slow start filled a queue and lost a large part of a
+//! window. The window doubles once more in the round trip before the first loss is reported, so up
+//! to half of that window is lost (RFC 9406 section 1), and the repair takes round trips in which
+//! the application gets nothing.
+//!
+//! Cost: what this slow start lost in all, ramp and repair: one slow start, one finding.
+
+use super::case::{Case, count, number, seconds, time};
+use super::{Finding, Rule, Severity};
+use crate::course::Blame;
+
+pub(super) const RULE: Rule = Rule {
+    code: "CC103",
+    name: "slow start ran over the queue",
+    check,
+    background: "\
+Slow start doubles the window until a loss is reported, and that report comes a round trip late. With
+a drop-tail queue the last doubling is lost: often as many packets as the path holds. They are all
+repaired in one long recovery, during which the application gets nothing, and with a stack without
+SACK it takes a round trip per packet. HyStart (RFC 9406) ends slow start when the round trip grows,
+before the queue is full; CUBIC has it on Linux and on FreeBSD (net.inet.tcp.cc.hystartplusplus).
+Pacing makes the overrun smaller.",
+    help: &[
+        ("FreeBSD", "net.inet.tcp.cc.algorithm=cubic (HyStart++ on) instead of newreno; RACK paces"),
+        ("Linux", "net.ipv4.tcp_congestion_control=cubic with HyStart on (default), net.core.default_qdisc=fq for pacing"),
+        ("other", "HyStart++ (RFC 9406), pacing, or a queue with AQM (CoDel, PIE) at the bottleneck"),
+    ],
+};
+
+fn check(case: &Case<'_>) -> Option<Finding> {
+    let over = case.episodes(Blame::Overshoot);
+    if over.count == 0 {
+        return None;
+    }
+    let ramp = case.course.ramps.first()?;
+    let cost = case.course.lost(Blame::SlowStart) + case.course.lost(Blame::Overshoot);
+    let title = format!(
+        "slow start ran over the queue: {} packets lost of a window of {}",
+        over.lost,
+        case.segments(over.window)
+    );
+    let mut finding = case
+        .finding(&RULE, cost, title)
+        .at((ramp.from, over.interval.1), (ramp.frame, over.frames.1))
+        .with([
+            count("lost_packets", over.lost, "lost", format!("{} packets in one recovery", over.lost)),
+            number("ramp_lost_s", seconds(ramp.lost), "ramp", format!("{} of lost time", time(ramp.lost))),
+            number("repair_s", seconds(over.interval.1 - over.interval.0), "repair",
+                format!("{}, in which little or nothing is delivered in order", time(over.interval.1 - over.interval.0))),
+            number("rtt_at_loss_s", seconds(over.rtt), "round trip",
+                format!("{} when the loss was seen, {} at rest", time(over.rtt), time(case.course.path.base_rtt.unwrap_or(0)))),
+        ])
+        .with(case.path_rate())
+        .because("the window doubled into a full queue; the loss was reported a round trip later")
+        .unseen(case.bound());
+    finding.severity = finding.severity.min(Severity::Warning);
+    Some(finding)
+}

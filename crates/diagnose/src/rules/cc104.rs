@@ -1,0 +1,61 @@
+//! CC104: slow start left early.
+//!
+//! Checks whether slow start ended without a loss, well below what the path holds, and the window
+//! then grew slowly. HyStart takes a few late ACKs for a queue; a threshold cached from an earlier
+//! connection does the same (FreeBSD's host cache, Linux's tcp_metrics).
+//!
+//! Cost: the time of the rounds after that, until the queue was first seen busy or something else
+//! took over, less what their bytes take at the rate of the path.
+
+use super::case::{Case, count, number, rate, size, time};
+use super::{Confidence, Finding, Rule};
+use crate::course::Blame;
+use crate::rounds::Before;
+
+pub(super) const RULE: Rule = Rule {
+    code: "CC104",
+    name: "slow start left early",
+    check,
+    background: "\
+Slow start can end without any loss: HyStart (RFC 9406, and CUBIC's own on Linux) ends it when ACKs
+of a round come later than those before, or when their train is long. Jitter, GRO and ACK thinning
+look like that. A cached slow-start threshold ends it too: FreeBSD keeps one per host (hostcache),
+Linux per destination (tcp_metrics). From there the window grows by about a segment a round trip.",
+    help: &[
+        ("FreeBSD", "net.inet.tcp.hostcache.enable=0 or sysctl net.inet.tcp.hostcache.purgenow=1 to forget cached thresholds"),
+        ("Linux", "net.ipv4.tcp_no_metrics_save=1, ip tcp_metrics flush; /sys/module/tcp_cubic/parameters/hystart=0 to confirm"),
+        ("other", "look for jitter on the ACK path; HyStart++ (RFC 9406) resumes where HyStart gives up"),
+    ],
+};
+
+fn check(case: &Case<'_>) -> Option<Finding> {
+    let cost = case.course.lost(Blame::EarlyExit);
+    let path = &case.course.path;
+    // Fewer than four rounds are the end of the transfer, not a climb.
+    if case.course.after_exit < 4 || cost * 20 < case.active() {
+        return None;
+    }
+    let ramp = case.course.ramps.iter().find(|ramp| ramp.before == Before::Opening)?;
+    let (base, capacity) = (path.base_rtt?, path.rate?);
+    let holds = (capacity * base as f64 / 1e9) as u64;
+    if ramp.windows.1 * 4 >= holds * 3 {
+        return None;
+    }
+    let title = format!(
+        "slow start ended at {} MSS without a loss; the path holds {}",
+        case.segments(ramp.windows.1),
+        case.segments(holds)
+    );
+    let mut finding = case
+        .finding(&RULE, cost, title)
+        .at((ramp.to, case.flow.last_delivery), (ramp.frame, case.flow.last_frame))
+        .with([
+            count("exit_window_bytes", ramp.windows.1, "window", format!("{} at the end of slow start", size(ramp.windows.1))),
+            number("path_rate_bps", capacity * 8.0, "path", format!("{} and {}: {}", rate(capacity), time(base), size(holds))),
+            count("rounds_after", case.course.after_exit, "after", format!("{} round trips of slow growth", case.course.after_exit)),
+        ])
+        .because("HyStart or a cached threshold ended slow start")
+        .unseen("the sender's threshold: a log of the sender (BBLog, siftr, ss -ti) shows it");
+    finding.confidence = finding.confidence.min(Confidence::Medium);
+    Some(finding)
+}

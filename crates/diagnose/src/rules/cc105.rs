@@ -1,0 +1,69 @@
+//! CC105: a low slow-start threshold and a linear climb.
+//!
+//! Checks for linear growth that went on until the window had grown to twice what it was before the
+//! reduction that set the threshold. The path held twice as much all along: slow start up to there
+//! would have taken one round trip per doubling, the climb takes one per segment. R. Stewart,
+//! "Improving TCP's Responses to Reordering" (FreeBSD Journal), tells of five segments growing to
+//! 3,850 by one per 45 ms.
+//!
+//! Cost: the lost time of the climbs, less one round trip per doubling.
+
+use super::case::{Case, count, doublings, number, seconds, time};
+use super::{Finding, Rule};
+use crate::course::Blame;
+
+pub(super) const RULE: Rule = Rule {
+    code: "CC105",
+    name: "low threshold, linear climb",
+    check,
+    background: "\
+A loss, or a false alarm, sets the slow-start threshold to half the window (RFC 5681 section 3.1,
+equation 4). If it comes when slow start has hardly begun, the threshold is a few segments, and from
+there the window grows by one segment a round trip: 3,850 round trips to fill 1 Gbit/s at 45 ms,
+nearly three minutes. Undoing a false reduction restores the threshold (Linux; FreeBSD's RACK with
+D53832); CUBIC climbs faster than NewReno once the window is large.",
+    help: &[
+        ("FreeBSD", "net.inet.tcp.functions_default=rack; net.inet.tcp.cc.algorithm=cubic; find what caused the first reduction"),
+        ("Linux", "timestamps and SACK on, so that false reductions are undone (net.ipv4.tcp_timestamps, tcp_sack, tcp_dsack)"),
+        ("other", "find what caused the first reduction; open a new connection where that is cheap"),
+    ],
+};
+
+fn check(case: &Case<'_>) -> Option<Finding> {
+    let first = case.course.climbs.first()?;
+    let last = case.course.climbs.last()?;
+    let base = case.course.path.base_rtt.unwrap_or(0);
+    let cost = case
+        .course
+        .climbs
+        .iter()
+        .map(|climb| {
+            let (from, to) = climb.windows;
+            climb.lost.saturating_sub((doublings(from, to) * base as f64) as u64)
+        })
+        .sum::<u64>();
+    if cost * 20 < case.active() {
+        return None;
+    }
+    let longest = case.course.climbs.iter().max_by_key(|climb| climb.lost)?;
+    let after = match longest.blame {
+        Blame::FalseRecovery => "a recovery that nothing lost had called for",
+        Blame::FalseTimeout => "a timeout that nothing lost had called for",
+        Blame::EarlyExit => "a slow start that ended early",
+        Blame::Timeout | Blame::Tail => "a timeout",
+        _ => "a loss",
+    };
+    let (from, to) = (case.segments(longest.windows.0), case.segments(longest.windows.1));
+    let title = format!("the window climbs from {from} to {to} MSS a segment or so at a time, after {after}");
+    Some(
+        case.finding(&RULE, cost, title)
+            .at((first.from, last.to), (first.frame, case.flow.last_frame))
+            .with([
+                count("climb_rounds", longest.rounds, "climb", format!("{} round trips, {}", longest.rounds, time(longest.to - longest.from))),
+                number("climb_lost_s", seconds(longest.lost), "lost", format!("{}; doubling to there takes {:.1} round trips", time(longest.lost), doublings(longest.windows.0, longest.windows.1))),
+            ])
+            .with(case.path_rate())
+            .because(format!("{after} left a slow-start threshold far below what the path holds"))
+            .unseen(case.bound()),
+    )
+}

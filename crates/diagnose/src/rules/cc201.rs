@@ -1,0 +1,73 @@
+//! CC201: random loss is the limit.
+//!
+//! Checks for losses that keep coming while the queue is short: the round trip at the loss is that
+//! of an empty path, so no queue overflowed. Ten separate losses are asked for: of fewer, no rate
+//! can be told (the relative error of a count n is 1/sqrt(n)).
+//!
+//! Cost: recoveries after such losses, and the growth after them, less what their bytes take at the
+//! rate of the path. Beside it stands what the formula of Mathis gives for the rate of loss events.
+
+use theory::mathis::{Constant, estimate};
+use units::{Bytes, Duration, Ratio};
+
+use super::case::{Case, count, number, rate, time};
+use super::{Finding, Rule};
+use crate::course::Blame;
+
+pub(super) const RULE: Rule = Rule {
+    code: "CC201",
+    name: "random loss is the limit",
+    check,
+    background: "\
+A sender that takes each loss for congestion halves its window (CUBIC: takes 30 % off) and climbs a
+segment a round trip. With losses at a rate p the window settles near 1.22/sqrt(p) segments, whatever
+the path could carry (Mathis et al., CCR 27(3), 1997; QUIC and SACK lose two more round trips per
+loss, docs/theory.md). At 1 % that is 12 segments: 1.2 Mbit/s at 100 ms. Bad cables and optics,
+radio, duplex mismatches and policers do that. Repair the path first. CUBIC gains little at such
+small windows; BBR does not take single losses for congestion.",
+    help: &[
+        ("FreeBSD", "netstat -I IF -d, sysctl dev.IF for errors on the way; net.inet.tcp.functions_default=bbr where loss cannot be cured"),
+        ("Linux", "ethtool -S IF, ip -s link for errors on the way; net.ipv4.tcp_congestion_control=bbr where loss cannot be cured"),
+        ("other", "look for errors hop by hop (mtr), for a policer at a fixed rate, for a duplex mismatch"),
+    ],
+};
+
+fn check(case: &Case<'_>) -> Option<Finding> {
+    let losses = case.episodes(Blame::Random);
+    if losses.count < super::ENOUGH_LOSSES {
+        return None;
+    }
+    let cost = case.course.lost(Blame::Random);
+    let flow = case.flow;
+    let packets = flow.counts.new + flow.counts.retransmitted;
+    let base = case.course.path.base_rtt?;
+    let p = losses.lost as f64 / packets.max(1) as f64;
+    let title = format!(
+        "random loss holds the window down: {} of {packets} packets lost ({:.2} %) with an empty queue",
+        losses.lost,
+        p * 100.0
+    );
+    let events = Ratio::new(losses.count, packets)?;
+    let mathis = theory::Path::new(Bytes(flow.mss), Duration::from_nanos(base), events)
+        .ok()
+        .map(|path| estimate(&path, Constant::Random).rate_bps);
+    let span = (flow.last_delivery.saturating_sub(flow.first_data.0)).max(1);
+    let goodput = flow.bytes as f64 * 1e9 / span as f64;
+    Some(
+        case.finding(&RULE, cost, title)
+            .at(losses.interval, losses.frames)
+            .with([
+                count("lost_packets", losses.lost, "losses", format!("{} in {} recoveries, {} timeouts", losses.lost, losses.count, losses.timeouts)),
+                number("loss_rate", p, "", String::new()),
+                number("rtt_at_loss_s", super::case::seconds(losses.rtt), "queue",
+                    format!("round trip at the losses at most {}, at rest {}", time(losses.rtt), time(base))),
+                number("goodput_bps", goodput * 8.0, "goodput", rate(goodput)),
+            ])
+            .with(mathis.map(|bps| number("mathis_bps", bps, "Mathis",
+                format!("{} at this rate of loss events, 1.31 MSS/(RTT sqrt(p))", rate(bps / 8.0)))))
+            .with(case.path_rate())
+            .because("packets are lost where no queue overflows: errors on a link, radio, a policer")
+            .unseen("where on the path they are lost")
+            .unseen(case.bound()),
+    )
+}

@@ -1,0 +1,64 @@
+//! CC203: tail loss.
+//!
+//! Checks for losses at the end of what was to be sent: no later packet makes the receiver report
+//! them, so only a timer finds them, a probe after two round trips (RFC 8985 section 7) or the
+//! retransmission timer after at least 200 ms.
+//!
+//! Cost: the silence before the timer and the repair. Without the loss the last packet would have
+//! been acknowledged a round trip after it was sent, which is what the estimate leaves in.
+
+use super::case::{Case, count, number, seconds, time};
+use super::{Confidence, Finding, Rule};
+use crate::course::Blame;
+use crate::episodes::Trigger;
+
+pub(super) const RULE: Rule = Rule {
+    code: "CC203",
+    name: "tail loss",
+    check,
+    background: "\
+When the last packets of an answer are lost, nothing comes after them, so no duplicate ACK or SACK
+tells of the loss. The sender waits for a timer: a tail loss probe after two round trips (RFC 8985
+section 7; Linux: net.ipv4.tcp_early_retrans, FreeBSD: the RACK stack), or the retransmission timer,
+at least 200 ms on Linux and 230 ms on FreeBSD (rexmit_min 30 ms + rexmit_slop 200 ms), 1 s by RFC
+6298. For short answers that is most of their time.",
+    help: &[
+        ("FreeBSD", "net.inet.tcp.functions_default=rack has tail loss probes, the default stack has none"),
+        ("Linux", "net.ipv4.tcp_early_retrans=3, tcp_recovery=1 (defaults); ip route change ROUTE rto_min 40ms on short paths"),
+        ("other", "RACK-TLP (RFC 8985); larger answers in fewer writes, so that the tail is seldom alone"),
+    ],
+};
+
+fn check(case: &Case<'_>) -> Option<Finding> {
+    let tails = case.episodes(Blame::Tail);
+    if tails.count == 0 {
+        return None;
+    }
+    let base = case.course.path.base_rtt?;
+    let cost = case.course.lost(Blame::Tail).saturating_sub(tails.count * base);
+    let inferred = case
+        .flow
+        .episodes
+        .iter()
+        .zip(&case.course.blames)
+        .any(|(episode, blame)| *blame == Blame::Tail && episode.trigger == Trigger::Inferred);
+    let title = format!(
+        "the end of a flight was lost {}, {} of waiting for a timer",
+        super::case::many(tails.count, "time"),
+        time(tails.stalled)
+    );
+    let mut finding = case
+        .finding(&RULE, cost, title)
+        .at(tails.interval, tails.frames)
+        .with([
+            count("tail_losses", tails.count, "losses", format!("{} at the end of a flight, {} timeouts of the retransmission timer", tails.count, tails.timeouts)),
+            count("retransmitted_packets", tails.retransmitted, "sent again", super::case::many(tails.retransmitted, "packet")),
+            number("waited_s", seconds(tails.stalled), "waited", format!("{}, {} each on average; a round trip is {}", time(tails.stalled), time(tails.stalled / tails.count), time(base))),
+        ])
+        .because("nothing was sent behind the lost packets that would have made the receiver report them");
+    if inferred {
+        finding.confidence = Confidence::Medium;
+        finding = finding.unseen("the lost copies, which never came this far: a silence after data without PSH tells of them");
+    }
+    Some(finding)
+}

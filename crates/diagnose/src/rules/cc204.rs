@@ -1,0 +1,53 @@
+//! CC204: retransmission timeout or blackout.
+//!
+//! Checks for a retransmission timer that ran out with data still to be sent: everything under way,
+//! or its repair, was lost.
+//!
+//! Cost: the silence, and the way back (a window of one segment, slow start to half of what was),
+//! less what the bytes of that time take at the rate of the path.
+
+use super::case::{Case, count, number, seconds, time};
+use super::{Finding, Rule};
+use crate::course::Blame;
+
+pub(super) const RULE: Rule = Rule {
+    code: "CC204",
+    name: "retransmission timeout or blackout",
+    check,
+    background: "\
+If nothing comes back, the retransmission timer runs out (RFC 6298): at least 200 ms on Linux, 230 ms
+on FreeBSD, doubled each time it runs out again. The window falls to one segment. A path that is dead
+for a second keeps a sender silent for up to twice as long, since it finds out only when the doubled
+timer runs out. Handovers, route changes, firewalls that lose state and full retransmission queues
+look like that; so does the loss of a retransmission on stacks without RACK.",
+    help: &[
+        ("FreeBSD", "net.inet.tcp.functions_default=rack finds lost retransmissions; net.inet.tcp.rexmit_slop (200 ms) for short paths"),
+        ("Linux", "net.ipv4.tcp_recovery=1 (RACK, default); ip route change ROUTE rto_min 40ms for short paths"),
+        ("other", "find what goes silent: ping beside the transfer, interface and routing logs at that moment"),
+    ],
+};
+
+fn check(case: &Case<'_>) -> Option<Finding> {
+    let outages = case.episodes(Blame::Timeout);
+    if outages.count == 0 {
+        return None;
+    }
+    let cost = case.course.lost(Blame::Timeout);
+    let title = format!(
+        "nothing came through, {} of the retransmission timer",
+        super::case::many(outages.timeouts.max(1), "timeout")
+    );
+    Some(
+        case.finding(&RULE, cost, title)
+            .at(outages.interval, outages.frames)
+            .with([
+                count("timeouts", outages.timeouts, "timeouts", format!("{} in {}", outages.timeouts, super::case::many(outages.count, "stretch")).replace("stretchs", "stretches")),
+                number("silence_s", seconds(outages.stalled), "silence", format!("{} before the first of each", time(outages.stalled))),
+                count("retransmitted_packets", outages.retransmitted, "sent again", super::case::many(outages.retransmitted, "packet")),
+            ])
+            .with(case.path_rate())
+            .because("all that was under way was lost, so that only the timer was left; each expiry doubles it")
+            .unseen("whether the path was down or a queue dropped everything")
+            .unseen(case.bound()),
+    )
+}

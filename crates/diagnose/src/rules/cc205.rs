@@ -1,0 +1,54 @@
+//! CC205: isolated loss.
+//!
+//! Checks for a few losses (fewer than ten: [`super::cc201`]) without a full queue, and what the
+//! window reductions cost.
+//!
+//! Cost: their recoveries and the growth after them, less what their bytes take at the rate of the
+//! path.
+
+use super::case::{Case, count, number, seconds, time};
+use super::{Finding, Rule};
+use crate::course::Blame;
+
+pub(super) const RULE: Rule = Rule {
+    code: "CC205",
+    name: "isolated loss",
+    check,
+    background: "\
+A single packet is lost, for a bit error or a short burst of others' traffic, and the window is halved
+for it (CUBIC: to 70 %). On a long path the way back takes a round trip per segment: 1,000 segments
+down, 50 s at 50 ms for NewReno. CUBIC's growth hangs on time, not on round trips, and is made for
+that. A queue of a bandwidth-delay product hides the reduction.",
+    help: &[
+        ("FreeBSD", "net.inet.tcp.cc.algorithm=cubic (default since 14.0)"),
+        ("Linux", "net.ipv4.tcp_congestion_control=cubic (default) or bbr"),
+        ("other", "CUBIC (RFC 9438) on long paths; look for errors on the links if it happens again"),
+    ],
+};
+
+fn check(case: &Case<'_>) -> Option<Finding> {
+    let losses = case.episodes(Blame::Random);
+    if losses.count == 0 || losses.count >= super::ENOUGH_LOSSES {
+        return None;
+    }
+    let cost = case.course.lost(Blame::Random);
+    let base = case.course.path.base_rtt?;
+    let title = format!(
+        "{} lost in {} without a full queue",
+        super::case::many(losses.lost, "packet"),
+        super::case::many(losses.count, "place")
+    );
+    Some(
+        case.finding(&RULE, cost, title)
+            .at(losses.interval, losses.frames)
+            .with([
+                count("lost_packets", losses.lost, "losses", format!("{} in {}", losses.lost, if losses.count == 1 { "1 recovery".into() } else { format!("{} recoveries", losses.count) })),
+                number("rtt_at_loss_s", seconds(losses.rtt), "queue", format!("round trip at the loss {}, at rest {}, at most {}", time(losses.rtt), time(base), time((base + case.course.path.queue).max(losses.rtt)))),
+                count("window_bytes", losses.window, "window", format!("{} MSS before it was reduced", case.segments(losses.window))),
+            ])
+            .with(case.path_rate())
+            .because("each loss reduces the window, and it takes long to grow back")
+            .unseen("why they were lost")
+            .unseen(case.bound()),
+    )
+}

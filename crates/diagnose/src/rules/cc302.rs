@@ -1,0 +1,55 @@
+//! CC302: spurious fast recovery.
+//!
+//! Checks for recoveries in which nothing was lost: all that was sent again had arrived (D-SACK,
+//! timestamps). The window was reduced for nothing.
+//!
+//! Cost: the recoveries and the growth after them, less what their bytes take at the rate of the
+//! path. A climb that lasts beyond the old window is CC105's.
+
+use super::case::{Case, count, time};
+use super::{Finding, Rule};
+use crate::course::Blame;
+
+pub(super) const RULE: Rule = Rule {
+    code: "CC302",
+    name: "spurious fast recovery",
+    check,
+    background: "\
+Three duplicate ACKs, or a SACK older than RACK's window, and the sender takes the packet for lost,
+sends it again and halves its window. If the packet was only late, all that was for nothing. D-SACK
+(RFC 2883) and timestamps (Eifel, RFC 3522) tell the sender afterwards. Linux restores the window then
+(tcp_try_undo_recovery); RFC 9438 section 4.9.2 asks CUBIC to; FreeBSD's default stack does not, its
+RACK does since D53832.",
+    help: &[
+        ("FreeBSD", "net.inet.tcp.functions_default=rack (with D53832 it restores the window); cure the reordering (CC301)"),
+        ("Linux", "net.ipv4.tcp_timestamps=1, tcp_sack=1, tcp_dsack=1 (defaults) so that it is undone; tcp_reordering higher"),
+        ("other", "RACK (RFC 8985), undo by Eifel or D-SACK; cure the reordering"),
+    ],
+};
+
+fn check(case: &Case<'_>) -> Option<Finding> {
+    let alarms = case.episodes(Blame::FalseRecovery);
+    if alarms.count == 0 {
+        return None;
+    }
+    let cost = case.course.lost(Blame::FalseRecovery);
+    let title = format!(
+        "{} without a loss: {} sent again had arrived",
+        if alarms.count == 1 { "1 recovery".into() } else { format!("{} recoveries", alarms.count) },
+        if alarms.retransmitted == 1 { "the packet".into() } else { format!("all {} packets", alarms.retransmitted) }
+    );
+    Some(
+        case.finding(&RULE, cost, title)
+            .at(alarms.interval, alarms.frames)
+            .with([
+                count("spurious_recoveries", alarms.count, "recoveries", format!("{} in {}", alarms.count, time(alarms.interval.1 - alarms.interval.0))),
+                count("spurious_retransmissions", alarms.retransmitted, "sent again", super::case::many(alarms.retransmitted, "packet")),
+                count("reordered_packets", case.flow.reordering.packets, "reordering", format!("{} packets came late, up to {} places", case.flow.reordering.packets, case.course.path.extent)),
+                count("window_bytes", alarms.window, "window", format!("{} MSS before", case.segments(alarms.window))),
+            ])
+            .with(case.path_rate())
+            .because("late packets were taken for lost ones")
+            .unseen("whether the sender restored its window: what follows shows it, a log of the sender would say it")
+            .unseen(case.bound()),
+    )
+}

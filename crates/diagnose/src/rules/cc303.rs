@@ -1,0 +1,53 @@
+//! CC303: spurious timeout.
+//!
+//! Checks for a retransmission timer that ran out although nothing was lost: the path held packets or
+//! ACKs back for longer than the timer (a delay spike), and they came after all.
+//!
+//! Cost: the silence and the way back of the window, less what the bytes of that time take at the
+//! rate of the path. Undoing the reduction saves only the second part.
+
+use super::case::{Case, count, number, seconds, time};
+use super::{Finding, Rule};
+use crate::course::Blame;
+
+pub(super) const RULE: Rule = Rule {
+    code: "CC303",
+    name: "spurious timeout",
+    check,
+    background: "\
+A path that stops for a moment (radio, handover, a virtual machine that is not run) and then delivers
+all it held lets the retransmission timer run out for nothing. The window falls to one segment, and a
+sender that believes its timer sends everything again (go-back-N). F-RTO (RFC 5682), Eifel (RFC 3522)
+and D-SACK tell the truth with the next ACKs; Linux and FreeBSD restore the window then.",
+    help: &[
+        ("FreeBSD", "net.inet.tcp.rexmit_slop higher on such paths; timestamps on (net.inet.tcp.rfc1323=1) for the undo"),
+        ("Linux", "net.ipv4.tcp_frto=2, tcp_timestamps=1 (defaults); ip route change ROUTE rto_min 1s on such paths"),
+        ("other", "F-RTO (RFC 5682); find what holds packets: radio, handover, a paused virtual machine"),
+    ],
+};
+
+fn check(case: &Case<'_>) -> Option<Finding> {
+    let alarms = case.episodes(Blame::FalseTimeout);
+    if alarms.count == 0 {
+        return None;
+    }
+    let cost = case.course.lost(Blame::FalseTimeout);
+    let longest = case.flow.rtt.map_or(0, |(_, _, longest)| longest);
+    let title = format!(
+        "{} of the timer without a loss: the path held everything for {}",
+        super::case::many(alarms.timeouts.max(1), "timeout"),
+        time(longest)
+    );
+    Some(
+        case.finding(&RULE, cost, title)
+            .at(alarms.interval, alarms.frames)
+            .with([
+                count("timeouts", alarms.timeouts, "timeouts", format!("{}, {} sent again had arrived", alarms.timeouts, super::case::many(alarms.retransmitted, "packet"))),
+                number("longest_rtt_s", seconds(longest), "delay", format!("longest round trip {}, shortest {}", time(longest), time(case.course.path.base_rtt.unwrap_or(0)))),
+            ])
+            .with(case.path_rate())
+            .because("the path delivered nothing for longer than the timer, and then all of it")
+            .unseen("what held the packets")
+            .unseen(case.bound()),
+    )
+}

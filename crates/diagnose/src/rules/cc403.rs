@@ -1,0 +1,50 @@
+//! CC403: the receiver reads slowly.
+//!
+//! Checks for time in which the sender had filled the window the receiver offers, and that window was
+//! well below what it was before: data lay in the receiver's buffer unread.
+//!
+//! Cost: that time less what its bytes take at the rate of the path.
+
+use super::case::{Case, count, number, percent, rate, seconds, size, time};
+use super::{Finding, Rule};
+use crate::course::Blame;
+
+pub(super) const RULE: Rule = Rule {
+    code: "CC403",
+    name: "the receiver reads slowly",
+    check,
+    background: "\
+The window a receiver offers is its buffer less what waits there to be read (RFC 9293 section 3.8.6).
+When it shrinks while data are acknowledged, the application does not read as fast as the network
+delivers: it computes, writes to a slow disk, or waits for someone else. At zero the sender probes
+until the window opens (RFC 9293 section 3.8.6.1). A larger buffer only delays it.",
+    help: &[
+        ("FreeBSD", "receiver: netstat -x, procstat -kk PID: what the application waits for"),
+        ("Linux", "receiver: ss -tmi (Recv-Q), perf trace or strace -T -p PID: what the application waits for"),
+        ("other", "make the receiving application read: threads, larger reads, faster storage"),
+    ],
+};
+
+fn check(case: &Case<'_>) -> Option<Finding> {
+    let cost = case.course.lost(Blame::Reader);
+    let flow = case.flow;
+    if flow.zero_windows == 0 && cost * 20 < case.active() {
+        return None;
+    }
+    let (least, most, _) = flow.window?;
+    let span = flow.last_delivery.saturating_sub(flow.first_data.0).max(1);
+    let drain = flow.bytes as f64 * 1e9 / span as f64;
+    let title = format!("the receiver reads at {}: its window is down to {} of {}", rate(drain), size(least), size(most));
+    Some(
+        case.finding(&RULE, cost, title)
+            .with([
+                number("blocked_s", seconds(cost), "blocked", format!("{} ({} of the time at work)", time(cost), percent(cost, case.active()))),
+                count("zero_windows", flow.zero_windows, "closed", super::case::many(flow.zero_windows, "time")),
+                count("window_probes", flow.counts.window_probes, "probes", flow.counts.window_probes.to_string()),
+                count("largest_window_bytes", most, "", String::new()),
+            ])
+            .because("data wait in the receiver's buffer: the application there reads slower than the network delivers")
+            .unseen("what the receiving application waits for")
+            .unseen(case.bound()),
+    )
+}

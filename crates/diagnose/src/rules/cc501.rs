@@ -1,0 +1,50 @@
+//! CC501: the application is the limit.
+//!
+//! Checks for time in which the sender had room in both windows, everything written was sent (the
+//! last segment carried PSH or was short), and the next data left unasked, not let go by an ACK.
+//!
+//! Cost: that time less what its bytes take at the rate of the path. Rests longer than a timeout
+//! are not counted: nothing was being transferred.
+
+use super::case::{Case, count, number, percent, seconds, time};
+use super::{Finding, Rule};
+use crate::course::{Blame, Limiter};
+
+pub(super) const RULE: Rule = Rule {
+    code: "CC501",
+    name: "the application is the limit",
+    check,
+    background: "\
+TCP can send only what it was given. When the last segment of a burst carries PSH (both FreeBSD and
+Linux set it on the segment that empties the send buffer), nothing follows although both windows have
+room, and the next data come without an ACK having let them go, the sender was waiting for the
+application: for its disk, its peer, its own pace. No setting of the network changes that.",
+    help: &[
+        ("FreeBSD", "sender: netstat -Tan and truss -d -p PID: what the application does between its writes"),
+        ("Linux", "sender: ss -ti (app_limited, busy), strace -T -p PID: what the application does between its writes"),
+        ("other", "sender: larger writes, read-ahead, pipelining instead of one request at a time"),
+    ],
+};
+
+fn check(case: &Case<'_>) -> Option<Finding> {
+    let cost = case.course.lost(Blame::Application);
+    if cost * 20 < case.active() {
+        return None;
+    }
+    let flow = case.flow;
+    let waited = case.course.budget.of(Limiter::Application);
+    let title = format!("the application has nothing to send {} of the time", percent(waited, case.active()));
+    let (longest, frame) = flow.longest_pause;
+    Some(
+        case.finding(&RULE, cost, title)
+            .with([
+                number("waited_s", seconds(waited), "waited", format!("{} in {}", time(waited), super::case::many(flow.pauses, "pause"))),
+                number("longest_pause_s", seconds(longest), "longest", format!("{}, ended by frame {frame}", time(longest))),
+                number("idle_s", seconds(case.course.budget.of(Limiter::Idle)), "rests", format!("{} longer than a timeout, not counted", time(case.course.budget.of(Limiter::Idle)))),
+                count("pauses", flow.pauses, "", String::new()),
+            ])
+            .because("the sending application writes less than the path carries")
+            .unseen("what it waits for; a full send buffer would look different (CC503)")
+            .unseen(case.bound()),
+    )
+}

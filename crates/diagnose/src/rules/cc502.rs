@@ -1,0 +1,56 @@
+//! CC502: slow start again after each rest.
+//!
+//! Checks for slow starts that follow a rest longer than a timeout and begin at less than half of
+//! the window that was in use before (RFC 5681 section 4.1: the window falls to the initial one).
+//!
+//! Cost: the lost time of those ramps: with the old window the same bytes go at the rate of the path.
+
+use super::case::{Case, count, number, seconds, time};
+use super::{Finding, Rule};
+use crate::course::Ramp;
+use crate::rounds::Before;
+
+pub(super) const RULE: Rule = Rule {
+    code: "CC502",
+    name: "slow start again after each rest",
+    check,
+    background: "\
+After a rest of more than a retransmission timeout the window says nothing about the path any more,
+and RFC 5681 section 4.1 lets it fall to the initial window. FreeBSD does so (cc_after_idle), Linux
+halves it per timeout of rest (net.ipv4.tcp_slow_start_after_idle). A connection that carries an answer
+now and then pays for slow start each time. RFC 7661 keeps the window for some minutes if it was used.",
+    help: &[
+        ("FreeBSD", "no setting in the default stack; keep the connection busy, or pace answers (RACK: net.inet.tcp.rack.features)"),
+        ("Linux", "sender: net.ipv4.tcp_slow_start_after_idle=0"),
+        ("other", "send answers together, or keep several connections warm; RFC 7661 where there is such a thing"),
+    ],
+};
+
+fn again(ramp: &&Ramp) -> bool {
+    ramp.before == Before::Idle && ramp.window_before >= 2 * ramp.windows.0
+}
+
+fn check(case: &Case<'_>) -> Option<Finding> {
+    let ramps = || case.course.ramps.iter().filter(again);
+    let (first, last) = (ramps().next()?, ramps().last()?);
+    let cost: u64 = ramps().map(|ramp| ramp.lost).sum();
+    let many = ramps().count() as u64;
+    let title = format!(
+        "slow start begins anew after {}: from {} MSS, where {} were in use",
+        super::case::many(many, "rest"),
+        case.segments(first.windows.0),
+        case.segments(first.window_before)
+    );
+    Some(
+        case.finding(&RULE, cost, title)
+            .at((first.from, last.to), (first.frame, case.flow.last_frame))
+            .with([
+                count("restarts", many, "restarts", many.to_string()),
+                number("lost_each_s", seconds(cost / many), "each", format!("{} of lost time", time(cost / many))),
+                count("window_before_bytes", first.window_before, "", String::new()),
+            ])
+            .with(case.path_rate())
+            .because("after a rest longer than a timeout the sender forgets its window")
+            .unseen(case.bound()),
+    )
+}

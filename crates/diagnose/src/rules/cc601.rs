@@ -1,0 +1,56 @@
+//! CC601: standing queue (bufferbloat).
+//!
+//! Checks how long packets waited in a queue that never ran empty for whole round trips.
+//!
+//! Cost: the mean wait. The transfer itself gains nothing from a shorter queue; everything that
+//! shares the path, and each request on this connection, waits that long.
+
+use super::case::{Case, number, percent, seconds, size, time};
+use super::{Finding, Rule, Severity};
+use crate::course::Limiter;
+
+pub(super) const RULE: Rule = Rule {
+    code: "CC601",
+    name: "standing queue (bufferbloat)",
+    check,
+    background: "\
+A sender that stops growing only at a loss fills any queue and keeps it full. The transfer is as fast
+as the path, but every packet through that queue waits: pages, calls and games beside it suffer. ITU-T
+G.114 asks for less than 150 ms one way for a conversation. Queue management at the bottleneck (CoDel,
+RFC 8289; PIE, RFC 8033; FQ-CoDel, RFC 8290) keeps the queue at a few milliseconds, and a shaper moves
+it to a device that has it.",
+    help: &[
+        ("FreeBSD", "at the bottleneck: dummynet with fq_codel (ipfw pipe/sched), pf with ALTQ codel"),
+        ("Linux", "at the bottleneck: tc qdisc replace dev IF root cake bandwidth RATE, or fq_codel; sender: bbr"),
+        ("other", "SQM or a shaper just below the line's rate, at the device before the slow link"),
+    ],
+};
+
+/// What a conversation may not lose to one queue (ITU-T G.114: 150 ms for the whole way).
+const ANNOYING: u64 = 100_000_000;
+
+fn check(case: &Case<'_>) -> Option<Finding> {
+    let (mean, most) = case.course.standing_queue;
+    let base = case.course.path.base_rtt?;
+    let busy = case.course.budget.of(Limiter::Path);
+    // Up to a round trip's worth keeps a path busy through a reduction of the window.
+    if mean < base || busy * 4 < case.active() {
+        return None;
+    }
+    let title = format!("a queue of {} stands in the path, on top of {}", time(mean), time(base));
+    let mut finding = case
+        .finding(&RULE, mean, title)
+        .with([
+            number("mean_wait_s", seconds(mean), "wait", format!("{} on average, {} at most for a whole round trip", time(mean), time(most))),
+            number("busy_share", busy as f64 / case.active().max(1) as f64, "busy", format!("{} of the time at work", percent(busy, case.active()))),
+        ])
+        .with(case.course.path.rate.map(|rate| {
+            let bytes = rate * mean as f64 / 1e9;
+            number("queue_bytes", bytes, "queue", format!("{} at that rate", size(bytes as u64)))
+        }))
+        .with(case.path_rate())
+        .because("the queue before the bottleneck is long, and nothing but a loss tells the sender to stop growing")
+        .unseen("whose traffic fills it, if not this one's alone");
+    finding.severity = if mean >= ANNOYING { Severity::Warning } else { Severity::Note };
+    Some(finding)
+}

@@ -1,0 +1,78 @@
+//! CC602: competing traffic.
+//!
+//! Checks whether this transfer had clearly less than the bottleneck carries while the bottleneck's
+//! queue never ran empty: the rest went to others. The capacity is what bursts are spaced to, or
+//! the sum of this and of other transfers of the capture between the same hosts.
+//!
+//! Cost: the time in which the bottleneck was busy, times the share that others had: alone, the
+//! same bytes would have taken that much less.
+
+use super::case::{Case, Neighbour, number, percent, rate};
+use super::{Confidence, Finding, Rule};
+use crate::course::Limiter;
+
+pub(super) const RULE: Rule = Rule {
+    code: "CC602",
+    name: "competing traffic",
+    check,
+    background: "\
+Flows that share a bottleneck share its rate, roughly evenly if their round trips and controllers are
+alike; a shorter round trip or a bolder controller takes more. The queue stays busy, so nothing is
+wasted: each is simply not alone. Packets that were sent together leave the bottleneck spaced to its
+whole rate now and then, which shows more than this flow gets.",
+    help: &[
+        ("FreeBSD", "weights at the bottleneck: dummynet queues; a scavenger class for background transfers"),
+        ("Linux", "tc qdisc cake or fq_codel at the bottleneck shares per flow or host; SO_PRIORITY/DSCP for classes"),
+        ("other", "fewer transfers at a time, or a queue that shares by weight"),
+    ],
+};
+
+fn check(case: &Case<'_>) -> Option<Finding> {
+    let path = &case.course.path;
+    let (share, edge) = (path.share?, path.rate?);
+    let busy = case.course.budget.of(Limiter::Path) + case.course.budget.of(Limiter::Recovery);
+    let (others, beside) = beside(case);
+    let all = edge.max(if beside > 0 { share + others } else { 0.0 });
+    // The histogram of rates has steps of a sixteenth of an octave, and queues of a burst vary.
+    if share >= 0.8 * all || busy * 4 < case.active() {
+        return None;
+    }
+    let cost = (busy as f64 * (1.0 - share / all)) as u64;
+    let title = format!("this transfer has {} of the {} that the bottleneck carries", rate(share), rate(all));
+    let mut finding = case
+        .finding(&RULE, cost, title)
+        .with([
+            number("share_bps", share * 8.0, "share", format!("{} while the queue never ran empty", rate(share))),
+            number("capacity_bps", all * 8.0, "capacity", rate(all)),
+            number("busy_share", busy as f64 / case.active().max(1) as f64, "busy", format!("{} of the time at work", percent(busy, case.active()))),
+        ])
+        .because("others use the same bottleneck");
+    if beside > 0 {
+        let text = format!("{} between the same hosts at the same time: {}", super::case::many(beside, "transfer"), rate(others));
+        finding = finding.with([number("others_bps", others * 8.0, "beside", text)]);
+    } else {
+        finding.confidence = finding.confidence.min(Confidence::Medium);
+        finding = finding.unseen("the other traffic: it does not pass here");
+    }
+    Some(finding)
+}
+
+/// Rate of other transfers of the capture between the same hosts during this one, and how many.
+fn beside(case: &Case<'_>) -> (f64, u64) {
+    let (from, to) = (case.flow.first_data.0, case.flow.last_delivery);
+    let Some(own) = case.neighbours.iter().find(|one| one.stream == case.analysis.stream) else {
+        return (0.0, 0);
+    };
+    let near = |one: &&Neighbour| one.stream != own.stream && one.hosts == own.hosts;
+    let (mut bytes, mut count) = (0.0, 0);
+    for one in case.neighbours.iter().filter(near) {
+        let overlap = to.min(one.span.1).saturating_sub(from.max(one.span.0));
+        let length = one.span.1.saturating_sub(one.span.0).max(1);
+        // More than a tenth of the time together, or it does not matter.
+        if overlap * 10 > to - from {
+            bytes += one.bytes as f64 * (overlap as f64 / length as f64);
+            count += 1;
+        }
+    }
+    (bytes * 1e9 / (to - from).max(1) as f64, count)
+}

@@ -1,0 +1,39 @@
+//! CC603: the path is saturated, and that is as it should be.
+//!
+//! Checks whether the bottleneck was busy for most of the time at work: its queue never ran empty.
+//! Then the transfer is as fast as the path, and nothing is wrong.
+//!
+//! Cost: none.
+
+use super::case::{Case, number, percent, rate};
+use super::{Finding, Rule};
+use crate::course::Limiter;
+
+pub(super) const RULE: Rule = Rule {
+    code: "CC603",
+    name: "the path is saturated, healthy",
+    check,
+    background: "\
+The queue before the bottleneck never ran empty, so the bottleneck never stood still. The transfer is
+as fast as the path allows. To be faster it needs a faster path, or fewer others on it (CC602).",
+    help: &[
+        ("FreeBSD", "nothing to do"),
+        ("Linux", "nothing to do"),
+        ("other", "nothing to do; a faster transfer needs a faster path"),
+    ],
+};
+
+fn check(case: &Case<'_>) -> Option<Finding> {
+    let busy = case.course.budget.of(Limiter::Path);
+    if busy * 2 < case.active() {
+        return None;
+    }
+    let share = case.course.path.share?;
+    let title = format!("the path is busy {} of the time, at {}", percent(busy, case.active()), rate(share));
+    Some(
+        case.finding(&RULE, 0, title)
+            .with([number("rate_bps", share * 8.0, "rate", rate(share))])
+            .because("the bottleneck's queue never ran empty: this is what the path carries")
+            .note(),
+    )
+}

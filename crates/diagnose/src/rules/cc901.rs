@@ -1,0 +1,38 @@
+//! CC901: the opening is not in the capture.
+//!
+//! Checks for SYN, SYN-ACK and ACK. Without them the scale of the windows, the segment size and the
+//! place of the capture are unknown or guessed.
+
+use super::case::Case;
+use super::{Confidence, Finding, Rule};
+
+pub(super) const RULE: Rule = Rule {
+    code: "CC901",
+    name: "the opening is not in the capture",
+    check,
+    background: "\
+The SYNs carry the scale of the windows (RFC 7323 section 2), the segment size, and whether SACK and
+timestamps are in use; their timing tells where the capture was taken. A capture that begins later
+leaves the receive window unreadable, and the first slow start unseen.",
+    help: &[
+        ("FreeBSD", "start the capture before the transfer: tcpdump -i IF -s 128 -w FILE host HOST"),
+        ("Linux", "start the capture before the transfer: tcpdump -i IF -s 128 -w FILE host HOST"),
+        ("other", "start the capture before the transfer"),
+    ],
+};
+
+fn check(case: &Case<'_>) -> Option<Finding> {
+    if case.analysis.opened {
+        return None;
+    }
+    let mut finding = case
+        .finding(&RULE, 0, "the capture begins after the connection was opened".into())
+        .at(
+            (case.analysis.first.as_nanos(), case.analysis.first.as_nanos()),
+            (case.analysis.first_frame, case.analysis.first_frame),
+        )
+        .because("the capture was started late, or it misses packets")
+        .unseen("the scale of the windows (the receive window is not judged), the first slow start");
+    finding.confidence = Confidence::High;
+    Some(finding)
+}

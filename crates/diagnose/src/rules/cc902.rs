@@ -1,0 +1,35 @@
+//! CC902: one direction only.
+//!
+//! Checks whether packets of both ends are there. Without ACKs there are no round trips and no windows;
+//! without data there is nothing to judge.
+
+use super::case::{Case, count};
+use super::{Confidence, Finding, Rule};
+
+pub(super) const RULE: Rule = Rule {
+    code: "CC902",
+    name: "one direction only",
+    check,
+    background: "\
+Routes are often not the same both ways, and a mirror port may copy one direction. A diagnosis needs
+data and ACKs: round trips, windows, and what a sender waited for come from both.",
+    help: &[
+        ("FreeBSD", "capture at one of the hosts"),
+        ("Linux", "capture at one of the hosts"),
+        ("other", "capture at a host, or mirror both directions"),
+    ],
+};
+
+fn check(case: &Case<'_>) -> Option<Finding> {
+    let [forward, back] = case.analysis.seen;
+    if forward > 0 && back > 0 {
+        return None;
+    }
+    let mut finding = case
+        .finding(&RULE, 0, "only one direction of the connection is in the capture".into())
+        .with([count("frames", forward + back, "packets", (forward + back).to_string())])
+        .because("the capture point sees one direction")
+        .unseen("round trips, windows, losses: everything that the other direction tells");
+    finding.confidence = Confidence::High;
+    Some(finding)
+}

@@ -1,0 +1,44 @@
+//! CC905: the capture was not taken at the sender.
+//!
+//! Checks where the capture was taken. Away from the sender, lost copies are not seen, and when ACKs
+//! reached the sender is inferred from timestamps or from the opening's round trip.
+
+use super::case::{Case, time};
+use super::{Confidence, Finding, Rule};
+use crate::place::CapturePoint;
+
+pub(super) const RULE: Rule = Rule {
+    code: "CC905",
+    name: "the capture was not taken at the sender",
+    check,
+    background: "\
+Only at the sender does a capture show all that was sent, in the order and at the time it was sent.
+Elsewhere lost packets are missing, and what the sender knew when it sent has to be inferred: from the
+timestamps that data echo (RFC 7323), or from the round trip of the opening.",
+    help: &[
+        ("FreeBSD", "capture at the host that sends the data"),
+        ("Linux", "capture at the host that sends the data"),
+        ("other", "capture at the host that sends the data, or at both"),
+    ],
+};
+
+fn check(case: &Case<'_>) -> Option<Finding> {
+    let (place, unseen) = match case.flow.point {
+        CapturePoint::Sender => return None,
+        CapturePoint::Receiver => ("at the receiver", "packets lost on the way, and the sender's waits but by inference"),
+        CapturePoint::Middle => ("between the hosts", "packets lost before this point, and the sender's waits but by inference"),
+        CapturePoint::Unknown => ("at a place that cannot be told", "which delays lie on which side; it is judged as if taken at the sender"),
+    };
+    let mut finding = case
+        .finding(&RULE, 0, format!("the capture was taken {place}"))
+        .because(match case.course.path.base_rtt {
+            Some(base) => format!("the round trip of {} lies on the side of the sender", time(base)),
+            None => "no round trip could be measured".into(),
+        })
+        .unseen(unseen);
+    if case.flow.point != CapturePoint::Receiver {
+        finding.cause = "of the way's parts, both are long, or one is not known".into();
+    }
+    finding.confidence = Confidence::High;
+    Some(finding)
+}
