@@ -24,6 +24,7 @@ pub(crate) struct Cli {
 
 const EXAMPLES: &str = "\
 Examples:
+  ackclock diagnose slow.pcap                           why was this transfer slow?
   ackclock run scenarios/slow-start-lro.toml            run a scenario, print a table
   ackclock run scenarios/slow-start-lro.toml --tcpdump  print what tcpdump would have seen
   ackclock sweep my.toml -m path.loss=0.1%,1%,10%       run it over a grid, on all cores
@@ -37,6 +38,10 @@ Exit status: 0 all is well; 1 a figure lies outside its band; 2 a mistake in arg
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Find out from a capture why a transfer is slow, and what it costs
+    Diagnose(DiagnoseArgs),
+    /// Explain a finding of diagnose: background, and what to do on each system
+    Explain(ExplainArgs),
     /// Run a scenario in virtual time
     Run(RunArgs),
     /// Run a scenario over a grid, on all cores
@@ -60,6 +65,56 @@ pub(crate) enum Command {
     /// Run a scenario in real time, with this machine's own TCP as some of its hosts
     #[command(subcommand, after_help = wire::WIRE_EXAMPLES)]
     Wire(WireCommand),
+}
+
+const DIAGNOSE_EXAMPLES: &str = "\
+Examples:
+  ackclock diagnose slow.pcap                    what limited each connection, worst first
+  ackclock diagnose slow.pcapng.xz --flow 3      one connection (Wireshark's tcp.stream)
+  tcpdump -i em0 -s 128 -w - port 443 | ackclock diagnose -
+  ackclock diagnose slow.pcap --json | jq '.connections[0].primary'
+  ackclock diagnose ci.pcap --fail-on warning    exit 1 if something costs a tenth of the time
+  ackclock diagnose ci.pcap --fail-on CC204      exit 1 if there was a timeout
+
+Captures show most when taken at the host that sends the data, from before the connection opens;
+128 bytes of each packet are enough (tcpdump -s 128).
+
+Exit status: 0 done; 1 a finding that --fail-on names; 2 a mistake in arguments, or a file that
+cannot be read.";
+
+/// Arguments of `diagnose`.
+#[derive(Debug, Args)]
+#[command(after_help = DIAGNOSE_EXAMPLES)]
+pub(crate) struct DiagnoseArgs {
+    /// Captures (pcap, pcapng, also packed with gzip, xz, zstd), tcpdump's text, or logs; - is
+    /// standard input
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// Only this connection, by Wireshark's number (tcp.stream)
+    #[arg(long, value_name = "N")]
+    pub(crate) flow: Option<u32>,
+    /// Connections shown with their findings, worst first [default: 10; with --json all]
+    #[arg(long, value_name = "COUNT")]
+    pub(crate) limit: Option<usize>,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Exit with 1 on a finding of this severity (note, warning, error) or worse, or with this code
+    #[arg(long, value_name = "SEVERITY|CODE")]
+    pub(crate) fail_on: Option<String>,
+}
+
+const EXPLAIN_EXAMPLES: &str = "\
+Examples:
+  ackclock explain            all codes
+  ackclock explain CC101      one of them";
+
+/// Arguments of `explain`.
+#[derive(Debug, Args)]
+#[command(after_help = EXPLAIN_EXAMPLES)]
+pub(crate) struct ExplainArgs {
+    /// Code of a finding, as CC101 [default: a list of all]
+    pub(crate) code: Option<String>,
 }
 
 const RUN_EXAMPLES: &str = "\

@@ -1,5 +1,7 @@
 //! One file for each command.
 
+mod diagnose;
+mod explain;
 mod import_ini;
 mod packetdrill;
 mod read;
@@ -23,6 +25,8 @@ use crate::failure::Failure;
 /// Does what the arguments say.
 pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
     match cli.command {
+        Command::Diagnose(args) => diagnose::run(&args),
+        Command::Explain(args) => explain::run(&args),
         Command::Run(args) => run::run(args),
         Command::Scenario(command) => scenario::run(command),
         Command::Reproduce(args) => reproduce::run(&args),

@@ -64,8 +64,13 @@ pub(crate) fn tell(text: &str) {
 }
 
 /// Colours only for a terminal whose user has not refused them (no-color.org).
-#[expect(clippy::disallowed_methods, reason = "the look of messages, not of results")]
 pub(crate) fn look() -> Look {
+    look_on(io::stderr().is_terminal())
+}
+
+/// The same for what is printed on something that is a terminal or not.
+#[expect(clippy::disallowed_methods, reason = "the look of messages, not of results")]
+pub(crate) fn look_on(terminal: bool) -> Look {
     let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    if io::stderr().is_terminal() && !refused { Look::Coloured } else { Look::Plain }
+    if terminal && !refused { Look::Coloured } else { Look::Plain }
 }

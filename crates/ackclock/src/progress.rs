@@ -1,6 +1,6 @@
 //! A progress bar for runs that keep a person waiting. It reads the clock; the run does not.
 
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Read};
 use std::time::Instant as WallClock;
 
 use indicatif::{ProgressBar, ProgressStyle};
@@ -100,6 +100,51 @@ impl Drop for Runs {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }
+    }
+}
+
+/// Bytes of a file as a bar on standard error, if that is a terminal, after a second of waiting.
+#[derive(Debug)]
+pub(crate) struct Watched<R> {
+    input: R,
+    /// Size of the file, where it has one.
+    size: Option<u64>,
+    done: u64,
+    /// `None` if nobody watches.
+    waiting_since: Option<WallClock>,
+    bar: Option<ProgressBar>,
+}
+
+impl<R: Read> Watched<R> {
+    /// Of a file of so many bytes.
+    #[expect(clippy::disallowed_methods, reason = "how long a person waits is wall-clock time")]
+    pub(crate) fn new(input: R, size: Option<u64>) -> Self {
+        let watched = std::io::stderr().is_terminal();
+        Self { input, size, done: 0, waiting_since: watched.then(WallClock::now), bar: None }
+    }
+}
+
+impl<R: Read> Read for Watched<R> {
+    fn read(&mut self, to: &mut [u8]) -> std::io::Result<usize> {
+        let bytes = self.input.read(to)?;
+        self.done += bytes as u64;
+        let Some(since) = self.waiting_since else { return Ok(bytes) };
+        if self.bar.is_none() && since.elapsed().as_secs() >= 1 {
+            let template = match self.size {
+                Some(_) => "{bar:40} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left",
+                None => "{spinner} {bytes}, {bytes_per_sec}",
+            };
+            let style = ProgressStyle::with_template(template);
+            let bar = self.size.map_or_else(ProgressBar::new_spinner, ProgressBar::new);
+            self.bar = Some(bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar())));
+        }
+        if let Some(bar) = &self.bar {
+            bar.set_position(self.done);
+            if bytes == 0 {
+                bar.finish_and_clear();
+            }
+        }
+        Ok(bytes)
     }
 }
 

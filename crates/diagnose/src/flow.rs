@@ -71,6 +71,38 @@ pub struct Flow {
 }
 
 impl Flow {
+    /// No data at all.
+    pub(crate) fn empty(start: u64, end: u64) -> Self {
+        Self {
+            dir: Dir::Forward,
+            point: CapturePoint::Unknown,
+            mss: 0,
+            bytes: 0,
+            unseen: 0,
+            span: (start, end),
+            first_data: (start, 0),
+            last_delivery: start,
+            last_frame: 0,
+            counts: Transmissions::default(),
+            reordering: Reordering::default(),
+            coverage: Coverage::default(),
+            rtt: None,
+            rtt_samples: 0,
+            window: None,
+            zero_windows: 0,
+            pauses: 0,
+            longest_pause: (0, 0),
+            ecn_echoes: 0,
+            episodes: Vec::new(),
+            more_episodes: 0,
+            rounds: Vec::new(),
+            rounds_each: 1,
+            dispersion: None,
+            sack: false,
+            stamps: false,
+        }
+    }
+
     pub(crate) fn new(half: Half, syn: &[Option<Syn>; 2], start: u64, end: u64) -> Self {
         let agreed = |has: fn(&Syn) -> bool| syn.iter().all(|syn| syn.as_ref().is_some_and(has));
         let dispersion = half.dispersion.mode().and_then(|mode| {

@@ -7,7 +7,8 @@
 //! `half/data`, ACKs in `half/acks`, on top of `outstanding`, `ranges`, `round_trip`), what it
 //! counts (`transmissions`, `reordering`, `coverage`, `dispersion`), `rounds` and `episodes` (the
 //! course of the connection), [`flow`] and [`analysis`] (the result),
-//! [`course`] (what limited it when, and who is to blame), [`rules`] (the findings).
+//! [`course`] (what limited it when, and who is to blame), [`rules`] (the findings),
+//! [`Diagnosis`] (all of it).
 //!
 //! What it does not do: it reads no files, knows no senders and no worlds, and simulates nothing.
 
@@ -15,6 +16,7 @@ pub mod analysis;
 mod connection;
 pub mod course;
 pub mod coverage;
+mod diagnosis;
 mod dispersion;
 pub mod episodes;
 pub mod flow;
@@ -36,6 +38,7 @@ pub mod transmissions;
 pub use analysis::Analysis;
 pub use connection::{Connection, Settings};
 pub use course::{Budget, Course, Limiter};
+pub use diagnosis::Diagnosis;
 pub use flow::Flow;
 pub use packet::Packet;
 pub use path::Path;

@@ -8,12 +8,13 @@
 //! (logs of a stack for reading), [`theory_report`] (closed forms beside runs), [`worlds`]
 //! (scenarios by chance, and whether they obey), [`import_ini`]
 //! (ini files of OMNeT++), [`packet_scripts`] (what a host sends, packet by packet), [`inputs`] (captures and logs, read into
-//! connections), [`wire_report`] (a run with real hosts beside one in virtual time),
-//! [`overlay`] (the windows of both).
+//! connections), [`diagnosis`] (what they say), [`wire_report`] (a run with real hosts beside one in
+//! virtual time), [`overlay`] (the windows of both).
 
 pub mod capture;
 pub mod cases;
 pub mod curves;
+pub mod diagnosis;
 pub mod digests;
 pub mod import_ini;
 pub mod inputs;

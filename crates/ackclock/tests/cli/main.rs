@@ -1,6 +1,7 @@
 //! The command line from outside: the binary is driven, its output, files and exit status looked at.
 
 mod bad_input;
+mod diagnose;
 mod documents;
 mod import_ini;
 mod logs;

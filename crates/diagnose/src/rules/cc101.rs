@@ -27,11 +27,20 @@ slow start is linear or quadratic in time where it should be exponential. FreeBS
 has L = 2 (net.inet.tcp.abc_l_var). Linux counts all that an ACK covers (tcp_slow_start) and is not
 affected. On FreeBSD the sender's own LRO merges returning ACKs too, which makes it worse.",
     help: &[
-        ("FreeBSD", "sender: raise net.inet.tcp.abc_l_var to the segments an ACK covers (44 for full LRO); \
-                     or use net.inet.tcp.functions_default=rack"),
+        (
+            "FreeBSD",
+            "sender: raise net.inet.tcp.abc_l_var to the segments an ACK covers (44 for full LRO); \
+                     or use net.inet.tcp.functions_default=rack",
+        ),
         ("FreeBSD", "receiver, to confirm: ifconfig IF -lro"),
-        ("Linux", "receiver, to confirm: ethtool -K IF gro off lro off; a Linux sender has no such limit"),
-        ("other", "sender: raise the limit of byte counting (L of RFC 3465), or pace and count all bytes"),
+        (
+            "Linux",
+            "receiver, to confirm: ethtool -K IF gro off lro off; a Linux sender has no such limit",
+        ),
+        (
+            "other",
+            "sender: raise the limit of byte counting (L of RFC 3465), or pace and count all bytes",
+        ),
     ],
 };
 
@@ -53,16 +62,19 @@ pub(super) fn starved(case: &Case<'_>, ramp: &Ramp) -> Option<Growth> {
     let (mut covered, mut acks) = (0.0, 0.0);
     for pair in case.flow.rounds.get(first..=last)?.windows(2) {
         let [before, round] = pair else { continue };
-        if round.acks == 0 || round.sent < before.sent {
+        if round.sent < before.sent {
             continue;
         }
-        let per_ack = (round.sent - before.sent) as f64 / f64::from(round.acks) / mss;
-        let cover = before.sent as f64 / f64::from(round.acks) / mss;
+        // The first ACK of a flight ends its round, and the others come in the next; where one
+        // ACK covers the flight, a capture that ends in the next round has none there.
+        let of_flight = f64::from(round.acks.max(1));
+        let per_ack = (round.sent - before.sent) as f64 / of_flight / mss;
+        let cover = before.sent as f64 / of_flight / mss;
         // Doubling lets as much more go as the ACK covers; one segment is for rounding.
         if cover >= 3.0 && per_ack + 1.0 < cover && per_ack < cover * 0.75 {
             growths.push(per_ack);
             covered += before.sent as f64 / mss;
-            acks += f64::from(round.acks);
+            acks += of_flight;
         }
     }
     growths.sort_by(f64::total_cmp);

@@ -25,8 +25,14 @@ over a long path never gets further. Nothing is broken; what helps is to pay the
 (keep connections open, fetch several things over one), to begin higher where the path is known, or
 to shorten the way.",
     help: &[
-        ("FreeBSD", "reuse connections; net.inet.tcp.initcwnd_segments (10) on paths that are known"),
-        ("Linux", "reuse connections; ip route change ROUTE initcwnd 30 initrwnd 30 on paths that are known"),
+        (
+            "FreeBSD",
+            "reuse connections; net.inet.tcp.initcwnd_segments (10) on paths that are known",
+        ),
+        (
+            "Linux",
+            "reuse connections; ip route change ROUTE initcwnd 30 initrwnd 30 on paths that are known",
+        ),
         ("other", "reuse connections, transfer more over each, or serve from nearer"),
     ],
 };
@@ -42,11 +48,8 @@ fn check(case: &Case<'_>) -> Option<Finding> {
         return None;
     }
     let (first, last) = ramp.windows;
-    let title = format!(
-        "slow start takes {} of the {} at work",
-        time(ramp.time),
-        time(case.active())
-    );
+    let title =
+        format!("slow start takes {} of the {} at work", time(ramp.time), time(case.active()));
     let mut finding = case
         .finding(&RULE, cost, title)
         .at((ramp.from, ramp.to), (ramp.frame, case.flow.rounds.get(ramp.rounds.1 + 1).map_or(case.flow.last_frame, |next| next.frame)))

@@ -45,12 +45,37 @@ fn check(case: &Case<'_>) -> Option<Finding> {
         .finding(&RULE, cost, title)
         .at((ramp.from, over.interval.1), (ramp.frame, over.frames.1))
         .with([
-            count("lost_packets", over.lost, "lost", format!("{} packets in one recovery", over.lost)),
-            number("ramp_lost_s", seconds(ramp.lost), "ramp", format!("{} of lost time", time(ramp.lost))),
-            number("repair_s", seconds(over.interval.1 - over.interval.0), "repair",
-                format!("{}, in which little or nothing is delivered in order", time(over.interval.1 - over.interval.0))),
-            number("rtt_at_loss_s", seconds(over.rtt), "round trip",
-                format!("{} when the loss was seen, {} at rest", time(over.rtt), time(case.course.path.base_rtt.unwrap_or(0)))),
+            count(
+                "lost_packets",
+                over.lost,
+                "lost",
+                format!("{} packets in one recovery", over.lost),
+            ),
+            number(
+                "ramp_lost_s",
+                seconds(ramp.lost),
+                "ramp",
+                format!("{} of lost time", time(ramp.lost)),
+            ),
+            number(
+                "repair_s",
+                seconds(over.interval.1 - over.interval.0),
+                "repair",
+                format!(
+                    "{}, in which little or nothing is delivered in order",
+                    time(over.interval.1 - over.interval.0)
+                ),
+            ),
+            number(
+                "rtt_at_loss_s",
+                seconds(over.rtt),
+                "round trip",
+                format!(
+                    "{} when the loss was seen, {} at rest",
+                    time(over.rtt),
+                    time(case.course.path.base_rtt.unwrap_or(0))
+                ),
+            ),
         ])
         .with(case.path_rate())
         .because("the window doubled into a full queue; the loss was reported a round trip later")

@@ -22,9 +22,18 @@ of a round come later than those before, or when their train is long. Jitter, GR
 look like that. A cached slow-start threshold ends it too: FreeBSD keeps one per host (hostcache),
 Linux per destination (tcp_metrics). From there the window grows by about a segment a round trip.",
     help: &[
-        ("FreeBSD", "net.inet.tcp.hostcache.enable=0 or sysctl net.inet.tcp.hostcache.purgenow=1 to forget cached thresholds"),
-        ("Linux", "net.ipv4.tcp_no_metrics_save=1, ip tcp_metrics flush; /sys/module/tcp_cubic/parameters/hystart=0 to confirm"),
-        ("other", "look for jitter on the ACK path; HyStart++ (RFC 9406) resumes where HyStart gives up"),
+        (
+            "FreeBSD",
+            "net.inet.tcp.hostcache.enable=0 or sysctl net.inet.tcp.hostcache.purgenow=1 to forget cached thresholds",
+        ),
+        (
+            "Linux",
+            "net.ipv4.tcp_no_metrics_save=1, ip tcp_metrics flush; /sys/module/tcp_cubic/parameters/hystart=0 to confirm",
+        ),
+        (
+            "other",
+            "look for jitter on the ACK path; HyStart++ (RFC 9406) resumes where HyStart gives up",
+        ),
     ],
 };
 
@@ -33,6 +42,10 @@ fn check(case: &Case<'_>) -> Option<Finding> {
     let path = &case.course.path;
     // Fewer than four rounds are the end of the transfer, not a climb.
     if case.course.after_exit < 4 || cost * 20 < case.active() {
+        return None;
+    }
+    // A window that does not grow at all is held by something else (CC503).
+    if case.course.plateau.0 * 2 >= case.course.after_exit {
         return None;
     }
     let ramp = case.course.ramps.iter().find(|ramp| ramp.before == Before::Opening)?;
@@ -50,9 +63,24 @@ fn check(case: &Case<'_>) -> Option<Finding> {
         .finding(&RULE, cost, title)
         .at((ramp.to, case.flow.last_delivery), (ramp.frame, case.flow.last_frame))
         .with([
-            count("exit_window_bytes", ramp.windows.1, "window", format!("{} at the end of slow start", size(ramp.windows.1))),
-            number("path_rate_bps", capacity * 8.0, "path", format!("{} and {}: {}", rate(capacity), time(base), size(holds))),
-            count("rounds_after", case.course.after_exit, "after", format!("{} round trips of slow growth", case.course.after_exit)),
+            count(
+                "exit_window_bytes",
+                ramp.windows.1,
+                "window",
+                format!("{} at the end of slow start", size(ramp.windows.1)),
+            ),
+            number(
+                "path_rate_bps",
+                capacity * 8.0,
+                "path",
+                format!("{} and {}: {}", rate(capacity), time(base), size(holds)),
+            ),
+            count(
+                "rounds_after",
+                case.course.after_exit,
+                "after",
+                format!("{} round trips of slow growth", case.course.after_exit),
+            ),
         ])
         .because("HyStart or a cached threshold ended slow start")
         .unseen("the sender's threshold: a log of the sender (BBLog, siftr, ss -ti) shows it");

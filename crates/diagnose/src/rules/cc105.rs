@@ -23,9 +23,18 @@ there the window grows by one segment a round trip: 3,850 round trips to fill 1 
 nearly three minutes. Undoing a false reduction restores the threshold (Linux; FreeBSD's RACK with
 D53832); CUBIC climbs faster than NewReno once the window is large.",
     help: &[
-        ("FreeBSD", "net.inet.tcp.functions_default=rack; net.inet.tcp.cc.algorithm=cubic; find what caused the first reduction"),
-        ("Linux", "timestamps and SACK on, so that false reductions are undone (net.ipv4.tcp_timestamps, tcp_sack, tcp_dsack)"),
-        ("other", "find what caused the first reduction; open a new connection where that is cheap"),
+        (
+            "FreeBSD",
+            "net.inet.tcp.functions_default=rack; net.inet.tcp.cc.algorithm=cubic; find what caused the first reduction",
+        ),
+        (
+            "Linux",
+            "timestamps and SACK on, so that false reductions are undone (net.ipv4.tcp_timestamps, tcp_sack, tcp_dsack)",
+        ),
+        (
+            "other",
+            "find what caused the first reduction; open a new connection where that is cheap",
+        ),
     ],
 };
 
@@ -54,13 +63,29 @@ fn check(case: &Case<'_>) -> Option<Finding> {
         _ => "a loss",
     };
     let (from, to) = (case.segments(longest.windows.0), case.segments(longest.windows.1));
-    let title = format!("the window climbs from {from} to {to} MSS a segment or so at a time, after {after}");
+    let title = format!(
+        "the window climbs from {from} to {to} MSS a segment or so at a time, after {after}"
+    );
     Some(
         case.finding(&RULE, cost, title)
             .at((first.from, last.to), (first.frame, case.flow.last_frame))
             .with([
-                count("climb_rounds", longest.rounds, "climb", format!("{} round trips, {}", longest.rounds, time(longest.to - longest.from))),
-                number("climb_lost_s", seconds(longest.lost), "lost", format!("{}; doubling to there takes {:.1} round trips", time(longest.lost), doublings(longest.windows.0, longest.windows.1))),
+                count(
+                    "climb_rounds",
+                    longest.rounds,
+                    "climb",
+                    format!("{} round trips, {}", longest.rounds, time(longest.to - longest.from)),
+                ),
+                number(
+                    "climb_lost_s",
+                    seconds(longest.lost),
+                    "lost",
+                    format!(
+                        "{}; doubling to there takes {:.1} round trips",
+                        time(longest.lost),
+                        doublings(longest.windows.0, longest.windows.1)
+                    ),
+                ),
             ])
             .with(case.path_rate())
             .because(format!("{after} left a slow-start threshold far below what the path holds"))

@@ -57,16 +57,43 @@ fn check(case: &Case<'_>) -> Option<Finding> {
         case.finding(&RULE, cost, title)
             .at(losses.interval, losses.frames)
             .with([
-                count("lost_packets", losses.lost, "losses", format!("{} in {} recoveries, {} timeouts", losses.lost, losses.count, losses.timeouts)),
+                count(
+                    "lost_packets",
+                    losses.lost,
+                    "losses",
+                    format!(
+                        "{} in {} recoveries, {} timeouts",
+                        losses.lost, losses.count, losses.timeouts
+                    ),
+                ),
                 number("loss_rate", p, "", String::new()),
-                number("rtt_at_loss_s", super::case::seconds(losses.rtt), "queue",
-                    format!("round trip at the losses at most {}, at rest {}", time(losses.rtt), time(base))),
+                number(
+                    "rtt_at_loss_s",
+                    super::case::seconds(losses.rtt),
+                    "queue",
+                    format!(
+                        "round trip at the losses at most {}, at rest {}",
+                        time(losses.rtt),
+                        time(base)
+                    ),
+                ),
                 number("goodput_bps", goodput * 8.0, "goodput", rate(goodput)),
             ])
-            .with(mathis.map(|bps| number("mathis_bps", bps, "Mathis",
-                format!("{} at this rate of loss events, 1.31 MSS/(RTT sqrt(p))", rate(bps / 8.0)))))
+            .with(mathis.map(|bps| {
+                number(
+                    "mathis_bps",
+                    bps,
+                    "Mathis",
+                    format!(
+                        "{} at this rate of loss events, 1.31 MSS/(RTT sqrt(p))",
+                        rate(bps / 8.0)
+                    ),
+                )
+            }))
             .with(case.path_rate())
-            .because("packets are lost where no queue overflows: errors on a link, radio, a policer")
+            .because(
+                "packets are lost where no queue overflows: errors on a link, radio, a policer",
+            )
             .unseen("where on the path they are lost")
             .unseen(case.bound()),
     )

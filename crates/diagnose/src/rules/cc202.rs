@@ -21,8 +21,14 @@ holds what the reduced window leaves (for NewReno a bandwidth-delay product, RFC
 for CUBIC 3/7 of it) the path stays busy and nothing is lost but the packets. A shorter queue leaves
 the path idle after each loss. A longer one costs waiting instead (CC601).",
     help: &[
-        ("FreeBSD", "net.inet.tcp.cc.algorithm=cubic; at a FreeBSD router: dummynet with fq_codel, ALTQ codel"),
-        ("Linux", "net.ipv4.tcp_congestion_control=cubic or bbr; at a Linux router: tc qdisc fq_codel or cake"),
+        (
+            "FreeBSD",
+            "net.inet.tcp.cc.algorithm=cubic; at a FreeBSD router: dummynet with fq_codel, ALTQ codel",
+        ),
+        (
+            "Linux",
+            "net.ipv4.tcp_congestion_control=cubic or bbr; at a Linux router: tc qdisc fq_codel or cake",
+        ),
         ("other", "a queue of one bandwidth-delay product with AQM, ECN at both ends"),
     ],
 };
@@ -43,10 +49,33 @@ fn check(case: &Case<'_>) -> Option<Finding> {
         case.finding(&RULE, cost, title)
             .at(losses.interval, losses.frames)
             .with([
-                count("lost_packets", losses.lost, "losses", format!("{} in {}", losses.lost, super::case::many(losses.count, "recovery").replace("recoverys", "recoveries"))),
-                number("queue_s", seconds(losses.rtt.saturating_sub(base)), "queue",
-                    format!("{} long when it overflowed, {} without", time(losses.rtt.saturating_sub(base)), time(base))),
-                count("window_bytes", losses.window, "window", format!("{} MSS then", case.segments(losses.window))),
+                count(
+                    "lost_packets",
+                    losses.lost,
+                    "losses",
+                    format!(
+                        "{} in {}",
+                        losses.lost,
+                        super::case::many(losses.count, "recovery")
+                            .replace("recoverys", "recoveries")
+                    ),
+                ),
+                number(
+                    "queue_s",
+                    seconds(losses.rtt.saturating_sub(base)),
+                    "queue",
+                    format!(
+                        "{} long when it overflowed, {} without",
+                        time(losses.rtt.saturating_sub(base)),
+                        time(base)
+                    ),
+                ),
+                count(
+                    "window_bytes",
+                    losses.window,
+                    "window",
+                    format!("{} MSS then", case.segments(losses.window)),
+                ),
             ])
             .with(case.path_rate())
             .because("the window outgrew the path and its queue")

@@ -23,9 +23,18 @@ section 7; Linux: net.ipv4.tcp_early_retrans, FreeBSD: the RACK stack), or the r
 at least 200 ms on Linux and 230 ms on FreeBSD (rexmit_min 30 ms + rexmit_slop 200 ms), 1 s by RFC
 6298. For short answers that is most of their time.",
     help: &[
-        ("FreeBSD", "net.inet.tcp.functions_default=rack has tail loss probes, the default stack has none"),
-        ("Linux", "net.ipv4.tcp_early_retrans=3, tcp_recovery=1 (defaults); ip route change ROUTE rto_min 40ms on short paths"),
-        ("other", "RACK-TLP (RFC 8985); larger answers in fewer writes, so that the tail is seldom alone"),
+        (
+            "FreeBSD",
+            "net.inet.tcp.functions_default=rack has tail loss probes, the default stack has none",
+        ),
+        (
+            "Linux",
+            "net.ipv4.tcp_early_retrans=3, tcp_recovery=1 (defaults); ip route change ROUTE rto_min 40ms on short paths",
+        ),
+        (
+            "other",
+            "RACK-TLP (RFC 8985); larger answers in fewer writes, so that the tail is seldom alone",
+        ),
     ],
 };
 

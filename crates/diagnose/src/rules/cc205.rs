@@ -42,9 +42,37 @@ fn check(case: &Case<'_>) -> Option<Finding> {
         case.finding(&RULE, cost, title)
             .at(losses.interval, losses.frames)
             .with([
-                count("lost_packets", losses.lost, "losses", format!("{} in {}", losses.lost, if losses.count == 1 { "1 recovery".into() } else { format!("{} recoveries", losses.count) })),
-                number("rtt_at_loss_s", seconds(losses.rtt), "queue", format!("round trip at the loss {}, at rest {}, at most {}", time(losses.rtt), time(base), time((base + case.course.path.queue).max(losses.rtt)))),
-                count("window_bytes", losses.window, "window", format!("{} MSS before it was reduced", case.segments(losses.window))),
+                count(
+                    "lost_packets",
+                    losses.lost,
+                    "losses",
+                    format!(
+                        "{} in {}",
+                        losses.lost,
+                        if losses.count == 1 {
+                            "1 recovery".into()
+                        } else {
+                            format!("{} recoveries", losses.count)
+                        }
+                    ),
+                ),
+                number(
+                    "rtt_at_loss_s",
+                    seconds(losses.rtt),
+                    "queue",
+                    format!(
+                        "round trip at the loss {}, at rest {}, at most {}",
+                        time(losses.rtt),
+                        time(base),
+                        time((base + case.course.path.queue).max(losses.rtt))
+                    ),
+                ),
+                count(
+                    "window_bytes",
+                    losses.window,
+                    "window",
+                    format!("{} MSS before it was reduced", case.segments(losses.window)),
+                ),
             ])
             .with(case.path_rate())
             .because("each loss reduces the window, and it takes long to grow back")

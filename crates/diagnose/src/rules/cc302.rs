@@ -35,8 +35,16 @@ fn check(case: &Case<'_>) -> Option<Finding> {
     let cost = case.course.lost(Blame::FalseRecovery);
     let title = format!(
         "{} without a loss: {} sent again had arrived",
-        if alarms.count == 1 { "1 recovery".into() } else { format!("{} recoveries", alarms.count) },
-        if alarms.retransmitted == 1 { "the packet".into() } else { format!("all {} packets", alarms.retransmitted) }
+        if alarms.count == 1 {
+            "1 recovery".into()
+        } else {
+            format!("{} recoveries", alarms.count)
+        },
+        if alarms.retransmitted == 1 {
+            "the packet".into()
+        } else {
+            format!("all {} packets", alarms.retransmitted)
+        }
     );
     Some(
         case.finding(&RULE, cost, title)

@@ -42,8 +42,26 @@ fn check(case: &Case<'_>) -> Option<Finding> {
         case.finding(&RULE, cost, title)
             .at(alarms.interval, alarms.frames)
             .with([
-                count("timeouts", alarms.timeouts, "timeouts", format!("{}, {} sent again had arrived", alarms.timeouts, super::case::many(alarms.retransmitted, "packet"))),
-                number("longest_rtt_s", seconds(longest), "delay", format!("longest round trip {}, shortest {}", time(longest), time(case.course.path.base_rtt.unwrap_or(0)))),
+                count(
+                    "timeouts",
+                    alarms.timeouts,
+                    "timeouts",
+                    format!(
+                        "{}, {} sent again had arrived",
+                        alarms.timeouts,
+                        super::case::many(alarms.retransmitted, "packet")
+                    ),
+                ),
+                number(
+                    "longest_rtt_s",
+                    seconds(longest),
+                    "delay",
+                    format!(
+                        "longest round trip {}, shortest {}",
+                        time(longest),
+                        time(case.course.path.base_rtt.unwrap_or(0))
+                    ),
+                ),
             ])
             .with(case.path_rate())
             .because("the path delivered nothing for longer than the timer, and then all of it")

@@ -19,8 +19,14 @@ one window per round trip: 64 KB at 60 ms is 8.7 Mbit/s on any line. Both system
 needed, unless the application fixed it with SO_RCVBUF, or the limit is too low for the path: window
 needed = rate x round trip.",
     help: &[
-        ("FreeBSD", "receiver: net.inet.tcp.recvbuf_max and kern.ipc.maxsockbuf higher, net.inet.tcp.recvbuf_auto=1; no SO_RCVBUF in the application"),
-        ("Linux", "receiver: third figure of net.ipv4.tcp_rmem and net.core.rmem_max higher, tcp_moderate_rcvbuf=1; no SO_RCVBUF in the application"),
+        (
+            "FreeBSD",
+            "receiver: net.inet.tcp.recvbuf_max and kern.ipc.maxsockbuf higher, net.inet.tcp.recvbuf_auto=1; no SO_RCVBUF in the application",
+        ),
+        (
+            "Linux",
+            "receiver: third figure of net.ipv4.tcp_rmem and net.core.rmem_max higher, tcp_moderate_rcvbuf=1; no SO_RCVBUF in the application",
+        ),
         ("other", "receiver: a buffer of at least rate x round trip; window scaling on (RFC 7323)"),
     ],
 };
@@ -34,15 +40,35 @@ fn check(case: &Case<'_>) -> Option<Finding> {
     let base = case.course.path.base_rtt?;
     let held = case.course.budget.of(Limiter::Rwnd);
     let limit = most as f64 * 1e9 / base as f64;
-    let title = format!("the receive window of {} is full {} of the time", size(most), percent(held, case.active()));
+    let title = format!(
+        "the receive window of {} is full {} of the time",
+        size(most),
+        percent(held, case.active())
+    );
     let needs = case.course.path.rate.map(|path| {
         let bytes = (path * base as f64 / 1e9) as u64;
-        count("needed_bytes", bytes, "needed", format!("{} for {} at {}", size(bytes), rate(path), time(base)))
+        count(
+            "needed_bytes",
+            bytes,
+            "needed",
+            format!("{} for {} at {}", size(bytes), rate(path), time(base)),
+        )
     });
     Some(
         case.finding(&RULE, cost, title)
             .with([
-                count("window_bytes", most, "window", format!("{} ({} MSS): at most {} at {}", size(most), most / case.flow.mss.max(1), rate(limit), time(base))),
+                count(
+                    "window_bytes",
+                    most,
+                    "window",
+                    format!(
+                        "{} ({} MSS): at most {} at {}",
+                        size(most),
+                        most / case.flow.mss.max(1),
+                        rate(limit),
+                        time(base)
+                    ),
+                ),
                 number("blocked_s", seconds(held), "blocked", time(held)),
             ])
             .with(needs)

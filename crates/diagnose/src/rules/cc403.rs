@@ -34,7 +34,12 @@ fn check(case: &Case<'_>) -> Option<Finding> {
     let (least, most, _) = flow.window?;
     let span = flow.last_delivery.saturating_sub(flow.first_data.0).max(1);
     let drain = flow.bytes as f64 * 1e9 / span as f64;
-    let title = format!("the receiver reads at {}: its window is down to {} of {}", rate(drain), size(least), size(most));
+    let title = format!(
+        "the receiver reads at {}: its window is down to {} of {}",
+        rate(drain),
+        size(least),
+        size(most)
+    );
     Some(
         case.finding(&RULE, cost, title)
             .with([

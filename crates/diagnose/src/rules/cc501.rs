@@ -33,14 +33,35 @@ fn check(case: &Case<'_>) -> Option<Finding> {
     }
     let flow = case.flow;
     let waited = case.course.budget.of(Limiter::Application);
-    let title = format!("the application has nothing to send {} of the time", percent(waited, case.active()));
+    let title = format!(
+        "the application has nothing to send {} of the time",
+        percent(waited, case.active())
+    );
     let (longest, frame) = flow.longest_pause;
     Some(
         case.finding(&RULE, cost, title)
             .with([
-                number("waited_s", seconds(waited), "waited", format!("{} in {}", time(waited), super::case::many(flow.pauses, "pause"))),
-                number("longest_pause_s", seconds(longest), "longest", format!("{}, ended by frame {frame}", time(longest))),
-                number("idle_s", seconds(case.course.budget.of(Limiter::Idle)), "rests", format!("{} longer than a timeout, not counted", time(case.course.budget.of(Limiter::Idle)))),
+                number(
+                    "waited_s",
+                    seconds(waited),
+                    "waited",
+                    format!("{} in {}", time(waited), super::case::many(flow.pauses, "pause")),
+                ),
+                number(
+                    "longest_pause_s",
+                    seconds(longest),
+                    "longest",
+                    format!("{}, ended by frame {frame}", time(longest)),
+                ),
+                number(
+                    "idle_s",
+                    seconds(case.course.budget.of(Limiter::Idle)),
+                    "rests",
+                    format!(
+                        "{} longer than a timeout, not counted",
+                        time(case.course.budget.of(Limiter::Idle))
+                    ),
+                ),
                 count("pauses", flow.pauses, "", String::new()),
             ])
             .because("the sending application writes less than the path carries")

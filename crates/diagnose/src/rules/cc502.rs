@@ -46,7 +46,12 @@ fn check(case: &Case<'_>) -> Option<Finding> {
             .at((first.from, last.to), (first.frame, case.flow.last_frame))
             .with([
                 count("restarts", many, "restarts", many.to_string()),
-                number("lost_each_s", seconds(cost / many), "each", format!("{} of lost time", time(cost / many))),
+                number(
+                    "lost_each_s",
+                    seconds(cost / many),
+                    "each",
+                    format!("{} of lost time", time(cost / many)),
+                ),
                 count("window_before_bytes", first.window_before, "", String::new()),
             ])
             .with(case.path_rate())

@@ -19,9 +19,18 @@ A sender keeps what is not acknowledged, so no more than its send buffer can be 
 systems grow the buffer as needed up to a limit, unless the application fixed it with SO_SNDBUF. The
 flight then stays the same for as long as the transfer lasts, without losses and without queues.",
     help: &[
-        ("FreeBSD", "sender: net.inet.tcp.sendbuf_max and kern.ipc.maxsockbuf higher, net.inet.tcp.sendbuf_auto=1; no SO_SNDBUF in the application"),
-        ("Linux", "sender: third figure of net.ipv4.tcp_wmem higher; no SO_SNDBUF in the application (ss -ti shows sndbuf_limited)"),
-        ("other", "sender: a buffer of at least rate x round trip, larger while losses are repaired"),
+        (
+            "FreeBSD",
+            "sender: net.inet.tcp.sendbuf_max and kern.ipc.maxsockbuf higher, net.inet.tcp.sendbuf_auto=1; no SO_SNDBUF in the application",
+        ),
+        (
+            "Linux",
+            "sender: third figure of net.ipv4.tcp_wmem higher; no SO_SNDBUF in the application (ss -ti shows sndbuf_limited)",
+        ),
+        (
+            "other",
+            "sender: a buffer of at least rate x round trip, larger while losses are repaired",
+        ),
     ],
 };
 
@@ -46,7 +55,10 @@ fn check(case: &Case<'_>) -> Option<Finding> {
     }
     let window = within().map(|round| round.flight).max().unwrap_or(0);
     let base = case.course.path.base_rtt?;
-    let title = format!("the flight stays at {} for {rounds} round trips, with room everywhere", size(window));
+    let title = format!(
+        "the flight stays at {} for {rounds} round trips, with room everywhere",
+        size(window)
+    );
     let mut finding = case
         .finding(&RULE, lost, title)
         .at((from, to), (within().next().map_or(0, |round| round.frame), case.flow.last_frame))

@@ -31,24 +31,45 @@ fn check(case: &Case<'_>) -> Option<Finding> {
     let path = &case.course.path;
     let (share, edge) = (path.share?, path.rate?);
     let busy = case.course.budget.of(Limiter::Path) + case.course.budget.of(Limiter::Recovery);
+    if busy * 4 < case.active() {
+        return None;
+    }
     let (others, beside) = beside(case);
     let all = edge.max(if beside > 0 { share + others } else { 0.0 });
     // The histogram of rates has steps of a sixteenth of an octave, and queues of a burst vary.
-    if share >= 0.8 * all || busy * 4 < case.active() {
+    if share >= 0.8 * all {
         return None;
     }
     let cost = (busy as f64 * (1.0 - share / all)) as u64;
-    let title = format!("this transfer has {} of the {} that the bottleneck carries", rate(share), rate(all));
+    let title = format!(
+        "this transfer has {} of the {} that the bottleneck carries",
+        rate(share),
+        rate(all)
+    );
     let mut finding = case
         .finding(&RULE, cost, title)
         .with([
-            number("share_bps", share * 8.0, "share", format!("{} while the queue never ran empty", rate(share))),
+            number(
+                "share_bps",
+                share * 8.0,
+                "share",
+                format!("{} while the queue never ran empty", rate(share)),
+            ),
             number("capacity_bps", all * 8.0, "capacity", rate(all)),
-            number("busy_share", busy as f64 / case.active().max(1) as f64, "busy", format!("{} of the time at work", percent(busy, case.active()))),
+            number(
+                "busy_share",
+                busy as f64 / case.active().max(1) as f64,
+                "busy",
+                format!("{} of the time at work", percent(busy, case.active())),
+            ),
         ])
         .because("others use the same bottleneck");
     if beside > 0 {
-        let text = format!("{} between the same hosts at the same time: {}", super::case::many(beside, "transfer"), rate(others));
+        let text = format!(
+            "{} between the same hosts at the same time: {}",
+            super::case::many(beside, "transfer"),
+            rate(others)
+        );
         finding = finding.with([number("others_bps", others * 8.0, "beside", text)]);
     } else {
         finding.confidence = finding.confidence.min(Confidence::Medium);

@@ -29,7 +29,11 @@ fn check(case: &Case<'_>) -> Option<Finding> {
         return None;
     }
     let share = case.course.path.share?;
-    let title = format!("the path is busy {} of the time, at {}", percent(busy, case.active()), rate(share));
+    let title = format!(
+        "the path is busy {} of the time, at {}",
+        percent(busy, case.active()),
+        rate(share)
+    );
     Some(
         case.finding(&RULE, 0, title)
             .with([number("rate_bps", share * 8.0, "rate", rate(share))])

@@ -34,7 +34,11 @@ fn check(case: &Case<'_>) -> Option<Finding> {
     if tick * 4 <= base {
         return None;
     }
-    let title = format!("the kernel's clock ticks every {} (hz {hz:.0}), a round trip is {}", time(tick), time(base));
+    let title = format!(
+        "the kernel's clock ticks every {} (hz {hz:.0}), a round trip is {}",
+        time(tick),
+        time(base)
+    );
     let mut finding = case
         .finding(&RULE, 0, title)
         .with([

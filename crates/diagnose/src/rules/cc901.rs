@@ -15,7 +15,10 @@ The SYNs carry the scale of the windows (RFC 7323 section 2), the segment size, 
 timestamps are in use; their timing tells where the capture was taken. A capture that begins later
 leaves the receive window unreadable, and the first slow start unseen.",
     help: &[
-        ("FreeBSD", "start the capture before the transfer: tcpdump -i IF -s 128 -w FILE host HOST"),
+        (
+            "FreeBSD",
+            "start the capture before the transfer: tcpdump -i IF -s 128 -w FILE host HOST",
+        ),
         ("Linux", "start the capture before the transfer: tcpdump -i IF -s 128 -w FILE host HOST"),
         ("other", "start the capture before the transfer"),
     ],
@@ -32,7 +35,9 @@ fn check(case: &Case<'_>) -> Option<Finding> {
             (case.analysis.first_frame, case.analysis.first_frame),
         )
         .because("the capture was started late, or it misses packets")
-        .unseen("the scale of the windows (the receive window is not judged), the first slow start");
+        .unseen(
+            "the scale of the windows (the receive window is not judged), the first slow start",
+        );
     finding.confidence = Confidence::High;
     Some(finding)
 }

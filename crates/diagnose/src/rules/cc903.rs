@@ -29,7 +29,17 @@ fn check(case: &Case<'_>) -> Option<Finding> {
     let title = format!("{} were acknowledged but are not in the capture", size(flow.unseen));
     let mut finding = case
         .finding(&RULE, 0, title)
-        .with([count("unseen_bytes", flow.unseen, "missing", format!("{} of {} ({})", size(flow.unseen), size(flow.bytes), percent(flow.unseen, flow.bytes)))])
+        .with([count(
+            "unseen_bytes",
+            flow.unseen,
+            "missing",
+            format!(
+                "{} of {} ({})",
+                size(flow.unseen),
+                size(flow.bytes),
+                percent(flow.unseen, flow.bytes)
+            ),
+        )])
         .because("the capture lost packets, or sees only a part of the path")
         .unseen("those packets: retransmissions among them, and when they were sent");
     finding.confidence = Confidence::High;

@@ -16,7 +16,10 @@ with LRO or GRO shows merged segments. Sizes above the MTU are no jumbo frames. 
 spaced, reordered or lost within such a burst cannot be seen there.",
     help: &[
         ("FreeBSD", "to see packets: ifconfig IF -tso -lro, or capture on a device between"),
-        ("Linux", "to see packets: ethtool -K IF tso off gso off gro off lro off, or capture on a device between"),
+        (
+            "Linux",
+            "to see packets: ethtool -K IF tso off gso off gro off lro off, or capture on a device between",
+        ),
         ("other", "capture on a device between the hosts"),
     ],
 };
@@ -35,7 +38,12 @@ fn check(case: &Case<'_>) -> Option<Finding> {
         .finding(&RULE, 0, title)
         .with([
             count("bursts", counts.bursts, "", String::new()),
-            count("longest_burst_bytes", counts.longest_burst, "longest", format!("{} bytes", counts.longest_burst)),
+            count(
+                "longest_burst_bytes",
+                counts.longest_burst,
+                "longest",
+                format!("{} bytes", counts.longest_burst),
+            ),
         ])
         .because("the capture was taken above TSO at the sender or above LRO/GRO at the receiver")
         .unseen("order, spacing and loss within a burst");

@@ -25,14 +25,25 @@ timestamps that data echo (RFC 7323), or from the round trip of the opening.",
 fn check(case: &Case<'_>) -> Option<Finding> {
     let (place, unseen) = match case.flow.point {
         CapturePoint::Sender => return None,
-        CapturePoint::Receiver => ("at the receiver", "packets lost on the way, and the sender's waits but by inference"),
-        CapturePoint::Middle => ("between the hosts", "packets lost before this point, and the sender's waits but by inference"),
-        CapturePoint::Unknown => ("at a place that cannot be told", "which delays lie on which side; it is judged as if taken at the sender"),
+        CapturePoint::Unknown if case.flow.bytes == 0 => return None,
+        CapturePoint::Receiver => {
+            ("at the receiver", "packets lost on the way, and the sender's waits but by inference")
+        }
+        CapturePoint::Middle => (
+            "between the hosts",
+            "packets lost before this point, and the sender's waits but by inference",
+        ),
+        CapturePoint::Unknown => (
+            "at a place that cannot be told",
+            "which delays lie on which side; it is judged as if taken at the sender",
+        ),
     };
     let mut finding = case
         .finding(&RULE, 0, format!("the capture was taken {place}"))
         .because(match case.course.path.base_rtt {
-            Some(base) => format!("the round trip of {} lies on the side of the sender", time(base)),
+            Some(base) => {
+                format!("the round trip of {} lies on the side of the sender", time(base))
+            }
             None => "no round trip could be measured".into(),
         })
         .unseen(unseen);

@@ -1,0 +1,67 @@
+//! `ackclock diagnose`: why a transfer is slow.
+
+use std::fs::File;
+use std::io::{self, IsTerminal};
+use std::path::Path;
+use std::process::ExitCode;
+
+use lab::diagnosis::{FailOn, Report, View};
+use lab::inputs::Source;
+
+use crate::cli::DiagnoseArgs;
+use crate::failure::{Failure, look_on};
+use crate::output;
+use crate::progress::Watched;
+
+/// Connections shown in full unless another number is asked for.
+const SHOWN: usize = 10;
+
+pub(super) fn run(args: &DiagnoseArgs) -> Result<ExitCode, Failure> {
+    let fail_on = args.fail_on.as_deref().map(fail_on).transpose()?;
+    let standard = args.files.iter().filter(|file| file.as_path() == Path::new("-")).count();
+    if standard > 1 {
+        return Err(Failure::new("standard input can be read only once"));
+    }
+    let sources = args.files.iter().map(|file| source(file)).collect::<Result<Vec<_>, _>>()?;
+    let mut report = Report::read(sources).map_err(|error| {
+        Failure::new(format!("cannot diagnose {error}"))
+            .hint("captures are those of tcpdump and Wireshark; text is that of tcpdump")
+    })?;
+    if let Some(flow) = args.flow
+        && !report.keep_flow(flow)
+    {
+        return Err(Failure::new(format!("there is no connection {flow}"))
+            .hint("connections are numbered from 0, as tcp.stream in Wireshark; without --flow all are listed"));
+    }
+    let text = if args.json {
+        report.json(args.limit.unwrap_or(usize::MAX))
+    } else {
+        let look = look_on(io::stdout().is_terminal());
+        report.text(View { limit: args.limit.unwrap_or(SHOWN), look })
+    };
+    output::print(&text)?;
+    let failed = fail_on.is_some_and(|on| report.fails(on));
+    Ok(ExitCode::from(u8::from(failed)))
+}
+
+fn fail_on(name: &str) -> Result<FailOn, Failure> {
+    FailOn::from_name(name).ok_or_else(|| {
+        Failure::new(format!("--fail-on {name}: neither a severity nor the code of a finding"))
+            .hint("severities are note, warning and error; codes are listed by: ackclock explain")
+    })
+}
+
+fn source(path: &Path) -> Result<Source<'static>, Failure> {
+    if path == Path::new("-") {
+        let bytes = Box::new(Watched::new(io::stdin().lock(), None));
+        return Ok(Source { name: "standard input".into(), bytes });
+    }
+    let failure = |error: &io::Error| Failure::file("read", path, error);
+    let file = File::open(path).map_err(|error| failure(&error))?;
+    let metadata = file.metadata().map_err(|error| failure(&error))?;
+    if metadata.is_dir() {
+        return Err(failure(&io::Error::from(io::ErrorKind::IsADirectory)));
+    }
+    let size = metadata.is_file().then(|| metadata.len());
+    Ok(Source { name: path.display().to_string(), bytes: Box::new(Watched::new(file, size)) })
+}

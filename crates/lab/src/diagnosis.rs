@@ -1,0 +1,155 @@
+//! What was read of a slow transfer, judged: connections with their findings, worst first.
+//!
+//! [`Report::of`] judges what [`crate::inputs::read`] gave; [`Report::text`] shows it as a compiler
+//! shows its complaints, [`Report::json`] for programs; [`explain`] has the background of a code.
+
+mod explain;
+mod json;
+mod text;
+
+use diagnose::rules::{Neighbour, Severity, rule};
+use diagnose::{Diagnosis, Flow, Settings};
+use packet::Dir;
+
+use crate::inputs::{self, File, ReadError, Reading, Source, Stream};
+
+pub use explain::{UnknownCode, explain, list};
+pub use text::View;
+
+/// Connections with their findings, by file.
+#[derive(Debug)]
+pub struct Report {
+    /// The files, in the order given.
+    pub files: Vec<FileReport>,
+}
+
+/// The connections of a file.
+#[derive(Debug)]
+pub struct FileReport {
+    /// The file.
+    pub file: File,
+    /// Its connections, worst first: by what the costliest finding costs.
+    pub connections: Vec<Judged>,
+}
+
+/// A connection with what was found.
+#[derive(Debug)]
+pub struct Judged {
+    /// The connection.
+    pub stream: Stream,
+    /// What was found.
+    pub diagnosis: Diagnosis,
+}
+
+/// What makes a diagnosis fail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FailOn {
+    /// A finding at least so bad.
+    Severity(Severity),
+    /// A finding with this code.
+    Code(&'static str),
+}
+
+impl FailOn {
+    /// The severity or code of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        let severity = Severity::from_name(&name.to_ascii_lowercase()).map(Self::Severity);
+        severity.or_else(|| rule(name).map(|rule| Self::Code(rule.code)))
+    }
+}
+
+impl Report {
+    /// Reads files of any kind and judges what is in them.
+    ///
+    /// # Errors
+    /// The first file that cannot be read, or is of no use.
+    pub fn read(sources: Vec<Source<'_>>) -> Result<Self, ReadError> {
+        Ok(Self::of(inputs::read(sources, Settings::default())?))
+    }
+
+    /// Judges everything that was read.
+    pub fn of(reading: Reading) -> Self {
+        let mut files: Vec<_> = reading
+            .files
+            .into_iter()
+            .map(|file| FileReport { file, connections: Vec::new() })
+            .collect();
+        let mut streams: Vec<Vec<Stream>> = files.iter().map(|_| Vec::new()).collect();
+        for stream in reading.streams {
+            if let Some(of_file) = streams.get_mut(stream.file) {
+                of_file.push(stream);
+            }
+        }
+        for (file, streams) in files.iter_mut().zip(streams) {
+            let neighbours: Vec<_> =
+                streams.iter().filter_map(|stream| Neighbour::of(&stream.analysis)).collect();
+            let judge = |stream: Stream| {
+                let diagnosis = Diagnosis::of(&stream.analysis, &neighbours);
+                Judged { stream, diagnosis }
+            };
+            file.connections = streams.into_iter().map(judge).collect();
+            file.connections.sort_by_key(|one| core::cmp::Reverse(one.diagnosis.cost()));
+        }
+        Self { files }
+    }
+
+    /// Only the connections with this number; false if there is none.
+    pub fn keep_flow(&mut self, number: u32) -> bool {
+        let mut found = false;
+        for file in &mut self.files {
+            file.connections.retain(|one| one.stream.analysis.stream == number);
+            found |= !file.connections.is_empty();
+        }
+        found
+    }
+
+    /// Does a finding fail it?
+    pub fn fails(&self, on: FailOn) -> bool {
+        let findings = self
+            .files
+            .iter()
+            .flat_map(|file| &file.connections)
+            .flat_map(|one| &one.diagnosis.findings);
+        findings.into_iter().any(|finding| match on {
+            FailOn::Severity(severity) => finding.severity >= severity,
+            FailOn::Code(code) => finding.code == code,
+        })
+    }
+}
+
+impl Judged {
+    /// Names of the end that opened the connection and of the other, with ports.
+    fn ends(&self) -> [String; 2] {
+        let ends = self.stream.analysis.ends;
+        self.stream.names.clone().unwrap_or_else(|| [ends.src.to_string(), ends.dst.to_string()])
+    }
+
+    /// The data judged.
+    fn flow(&self) -> Option<&Flow> {
+        self.stream.analysis.main()
+    }
+
+    /// Does the end that opened the connection send them?
+    fn client_sends(&self) -> bool {
+        self.stream.analysis.main_dir() == Dir::Forward
+    }
+
+    /// Payload per second from the first packet until the last delivery, in bytes.
+    fn goodput(&self) -> f64 {
+        let Some(flow) = self.flow() else { return 0.0 };
+        let ns = flow.last_delivery.saturating_sub(self.stream.analysis.first.as_nanos());
+        if ns == 0 { 0.0 } else { flow.bytes as f64 * 1e9 / ns as f64 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn severities_and_codes_fail_a_diagnosis() {
+        assert_eq!(FailOn::from_name("Warning"), Some(FailOn::Severity(Severity::Warning)));
+        assert_eq!(FailOn::from_name("cc201"), Some(FailOn::Code("CC201")));
+        assert_eq!(FailOn::from_name("CC999"), None);
+    }
+}

@@ -1,0 +1,183 @@
+//! A diagnosis for programs.
+
+use diagnose::Limiter;
+use diagnose::rules::{Evidence, Finding, Value};
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+
+use super::{FileReport, Judged, Report};
+
+/// Version of the JSON form; a new field does not change it, a changed or missing one does.
+const FORMAT: u32 = 1;
+
+#[derive(Serialize)]
+struct FileJson<'a> {
+    format: u32,
+    ackclock: &'static str,
+    file: &'a str,
+    frames: u64,
+    problems: &'a [String],
+    connections: Vec<ConnectionJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct ConnectionJson<'a> {
+    id: u32,
+    client: String,
+    server: String,
+    sender: &'static str,
+    captured_at: &'static str,
+    bytes: u64,
+    duration_s: f64,
+    goodput_bps: f64,
+    packets: u64,
+    retransmitted_packets: u64,
+    spurious_packets: u64,
+    base_rtt_s: Option<f64>,
+    mss_bytes: u64,
+    time_budget: BudgetJson<'a>,
+    /// Filled by who replays senders.
+    profile_guess: [&'static str; 0],
+    primary: Option<&'static str>,
+    findings: Vec<FindingJson<'a>>,
+}
+
+struct BudgetJson<'a>(&'a diagnose::Budget);
+
+impl Serialize for BudgetJson<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(Limiter::ALL.len()))?;
+        for limiter in Limiter::ALL {
+            let key = format!("{}_s", limiter.key());
+            map.serialize_entry(&key, &(self.0.of(limiter) as f64 / 1e9))?;
+        }
+        map.end()
+    }
+}
+
+#[derive(Serialize)]
+struct FindingJson<'a> {
+    code: &'static str,
+    severity: &'static str,
+    confidence: &'static str,
+    title: &'a str,
+    cost_s: f64,
+    interval_s: [f64; 2],
+    frames: [u64; 2],
+    filter: String,
+    evidence: EvidenceJson<'a>,
+    cause: &'a str,
+    help: HelpJson,
+    unseen: &'a str,
+}
+
+struct EvidenceJson<'a>(&'a [Evidence]);
+
+impl Serialize for EvidenceJson<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.0.len()))?;
+        for one in self.0 {
+            match &one.value {
+                Value::Number(value) => map.serialize_entry(one.key, value)?,
+                Value::Count(value) => map.serialize_entry(one.key, value)?,
+                Value::List(values) => map.serialize_entry(one.key, values)?,
+            }
+        }
+        map.end()
+    }
+}
+
+struct HelpJson(diagnose::rules::Help);
+
+impl Serialize for HelpJson {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut systems: Vec<(&str, String)> = Vec::new();
+        for (system, what) in self.0 {
+            match systems.last_mut() {
+                Some((last, text)) if last == system => {
+                    text.push_str("; ");
+                    text.push_str(what);
+                }
+                _ => systems.push((system, (*what).to_string())),
+            }
+        }
+        let mut map = serializer.serialize_map(Some(systems.len()))?;
+        for (system, what) in systems {
+            map.serialize_entry(&system.to_ascii_lowercase(), &what)?;
+        }
+        map.end()
+    }
+}
+
+impl Report {
+    /// As JSON: an object for one file, a list of them for several. `limit`: at most so many
+    /// connections of each file.
+    pub fn json(&self, limit: usize) -> String {
+        let files: Vec<_> = self.files.iter().map(|file| file_json(file, limit)).collect();
+        let text = match files.as_slice() {
+            [one] => serde_json::to_string_pretty(one),
+            _ => serde_json::to_string_pretty(&files),
+        };
+        text.unwrap_or_default() + "\n"
+    }
+}
+
+fn file_json(report: &FileReport, limit: usize) -> FileJson<'_> {
+    FileJson {
+        format: FORMAT,
+        ackclock: env!("CARGO_PKG_VERSION"),
+        file: &report.file.name,
+        frames: report.file.frames,
+        problems: &report.file.problems.first,
+        connections: report.connections.iter().take(limit).map(connection_json).collect(),
+    }
+}
+
+fn connection_json(one: &Judged) -> ConnectionJson<'_> {
+    let analysis = &one.stream.analysis;
+    let flow = one.flow();
+    let [client, server] = one.ends();
+    let counts = flow.map(|flow| flow.counts).unwrap_or_default();
+    ConnectionJson {
+        id: analysis.stream,
+        client,
+        server,
+        sender: if one.client_sends() { "client" } else { "server" },
+        captured_at: flow.map_or("unknown", |flow| flow.point.name()),
+        bytes: flow.map_or(0, |flow| flow.bytes),
+        duration_s: analysis.duration().as_secs_f64(),
+        goodput_bps: one.goodput() * 8.0,
+        packets: counts.new + counts.retransmitted,
+        retransmitted_packets: counts.retransmitted,
+        spurious_packets: counts.spurious,
+        base_rtt_s: one.diagnosis.course.path.base_rtt.map(|ns| ns as f64 / 1e9),
+        mss_bytes: flow.map_or(0, |flow| flow.mss),
+        time_budget: BudgetJson(&one.diagnosis.course.budget),
+        profile_guess: [],
+        primary: one.diagnosis.primary,
+        findings: one
+            .diagnosis
+            .findings
+            .iter()
+            .map(|found| finding_json(found, analysis.stream))
+            .collect(),
+    }
+}
+
+fn finding_json(found: &Finding, stream: u32) -> FindingJson<'_> {
+    let (from, to) = found.interval;
+    FindingJson {
+        code: found.code,
+        severity: found.severity.name(),
+        confidence: found.confidence.name(),
+        title: &found.title,
+        cost_s: found.cost as f64 / 1e9,
+        interval_s: [from as f64 / 1e9, to as f64 / 1e9],
+        frames: [found.frames.0, found.frames.1],
+        filter: found.filter(stream),
+        evidence: EvidenceJson(&found.evidence),
+        cause: &found.cause,
+        help: HelpJson(found.help),
+        unseen: &found.unseen,
+    }
+}
