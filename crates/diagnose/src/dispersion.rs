@@ -3,7 +3,8 @@
 //! Packets sent in a burst leave the bottleneck at its rate (Keshav, "A control-theoretic
 //! approach to flow control", SIGCOMM 1991), and their ACKs keep the spacing. Single gaps are
 //! noise (Dovrolis, Ramanathan, Moore, "What do packet dispersion techniques measure?", INFOCOM
-//! 2001), so a sample spans at least four gaps and eight segments; the samples go into a
+//! 2001), so a sample spans at least four gaps and eight segments, and less than half a round trip, so
+//! that the pause between two flights is not in it; the samples go into a
 //! histogram over the logarithm of the rate, weighted by bytes.
 
 /// Deliveries remembered.
@@ -22,8 +23,8 @@ pub(crate) struct Dispersion {
 }
 
 impl Dispersion {
-    /// `bytes` were delivered, `total` since the beginning.
-    pub(crate) fn delivered(&mut self, at: u64, bytes: u64, total: u64, mss: u64) {
+    /// `bytes` were delivered, `total` since the beginning; a round trip takes `rtt`.
+    pub(crate) fn delivered(&mut self, at: u64, bytes: u64, total: u64, mss: u64, rtt: u64) {
         if self.ring.len() < RING {
             self.ring.push((at, total));
         } else {
@@ -38,7 +39,7 @@ impl Dispersion {
             if moved < 8 * mss {
                 continue;
             }
-            if span > 0 {
+            if span > 0 && span < rtt / 2 {
                 self.count(units::ratio::scaled(moved, 1_000_000_000, span), bytes);
             }
             break;

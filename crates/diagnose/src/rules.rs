@@ -33,6 +33,8 @@ mod cc902;
 mod cc903;
 mod cc904;
 mod cc905;
+#[cfg(test)]
+mod tests;
 
 pub use case::{Case, Neighbour, many, percent, rate, size, time};
 

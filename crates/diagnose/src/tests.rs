@@ -82,6 +82,10 @@ impl Script {
         self.push(us, ack, ((us / 1_000) as u32, 0));
     }
 
+    pub(crate) fn state(&mut self, sample: &crate::StateSample) {
+        self.connection.push_state(sample);
+    }
+
     pub(crate) fn finish(self) -> Analysis {
         self.connection.finish()
     }

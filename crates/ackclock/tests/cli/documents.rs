@@ -46,6 +46,11 @@ fn scenario_files() {
 }
 
 #[test]
+fn diagnoses() {
+    check("docs/diagnose.md");
+}
+
+#[test]
 fn sweeps() {
     check("docs/sweeps.md");
 }

@@ -136,7 +136,8 @@ impl Half {
             self.rounds.now.acks += 1;
             if at_sender {
                 self.delivered += news.bytes;
-                self.dispersion.delivered(at, news.bytes, self.delivered, self.mss);
+                let rtt = self.rtt.min.unwrap_or(0);
+                self.dispersion.delivered(at, news.bytes, self.delivered, self.mss, rtt);
                 self.rounds.now.delivered += news.bytes;
                 self.last_delivery = at;
             }

@@ -456,7 +456,8 @@ impl Half {
     /// `bytes` came for the first time past a capture at the receiver.
     fn passed(&mut self, at: u64, bytes: u64) {
         self.delivered += bytes;
-        self.dispersion.delivered(at, bytes, self.delivered, self.mss);
+        let rtt = self.rtt.min.unwrap_or(0);
+        self.dispersion.delivered(at, bytes, self.delivered, self.mss, rtt);
         self.rounds.now.delivered += bytes;
         self.last_delivery = at;
     }

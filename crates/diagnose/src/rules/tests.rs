@@ -1,0 +1,127 @@
+//! Rules that no recorded transfer calls for.
+
+use packet::Dir;
+use units::{Duration, Instant};
+
+use crate::tests::Script;
+use crate::{Analysis, Diagnosis, StateSample};
+
+fn codes(analysis: &Analysis) -> Vec<&'static str> {
+    Diagnosis::of(analysis, &[]).findings.iter().map(|found| found.code).collect()
+}
+
+/// Flights of so many segments; each leaves at once when the first ACK of the one before comes, and
+/// its ACKs come `spacing` apart. The last of each carries PSH if `drained`.
+fn flights(sizes: &[u64], rtt: u64, spacing: u64, drained: bool) -> Analysis {
+    enum Event {
+        Data(u64, bool),
+        Ack(u64),
+    }
+    let mut events = Vec::new();
+    let (mut start, mut place) = (rtt + 20, 0);
+    for &size in sizes {
+        for n in 0..size {
+            events.push((start + n, Event::Data(place + n * 1_000, drained && n + 1 == size)));
+            let ack = Event::Ack(place + (n + 1) * 1_000);
+            events.push((start + rtt + n * spacing, ack));
+        }
+        start += rtt + 5;
+        place += size * 1_000;
+    }
+    events.sort_by_key(|(at, _)| *at);
+    let mut script = Script::new();
+    script.open(rtt);
+    for (at, event) in events {
+        match event {
+            Event::Data(place, true) => script.pushed(at, place, 1_000),
+            Event::Data(place, false) => script.data(at, place, 1_000),
+            Event::Ack(place) => script.ack_window(at, place, &[], 1_000_000),
+        }
+    }
+    script.finish()
+}
+
+#[test]
+fn slow_start_that_ends_early() {
+    // 8 Mbit/s per 1 ms of spacing: 80 Mbit/s at 50 ms hold 500 segments; growth ends at 40.
+    let mut sizes = vec![10, 20, 40];
+    sizes.extend((0..40).map(|n| 41 + n));
+    let analysis = flights(&sizes, 50_000, 100, false);
+    let diagnosis = Diagnosis::of(&analysis, &[]);
+    let found = diagnosis.findings.iter().find(|found| found.code == "CC104").unwrap();
+    assert_eq!(diagnosis.primary, Some("CC104"), "{found:?}");
+    let rate = diagnosis.course.path.rate.unwrap() * 8.0;
+    assert!((rate - 80e6).abs() < 5e6, "{rate}");
+    // To the end of the path, the same bytes would take a fifth of the time.
+    assert!(found.cost > 1_000_000_000, "{found:?}");
+}
+
+#[test]
+fn a_flight_that_never_changes_is_the_send_buffer() {
+    let mut sizes = vec![10, 20];
+    sizes.extend([30; 60]);
+    assert!(codes(&flights(&sizes, 50_000, 100, true)).contains(&"CC503"));
+    // Without PSH there was more to send: something else held it.
+    assert!(!codes(&flights(&sizes, 50_000, 100, false)).contains(&"CC503"));
+}
+
+/// One ACK for each flight, two segments more for each: L = 2.
+#[test]
+fn slow_start_starved_by_single_acks() {
+    let mut script = Script::new();
+    script.open(100_000);
+    let (mut at, mut place) = (100_020, 0);
+    for size in (10..40).step_by(2) {
+        for n in 0..size {
+            script.data(at + n, place + n * 1_000, 1_000);
+        }
+        place += size * 1_000;
+        at += 100_100;
+        script.ack_window(at - 50, place, &[], 1_000_000);
+    }
+    let analysis = script.finish();
+    let diagnosis = Diagnosis::of(&analysis, &[]);
+    assert_eq!(diagnosis.primary, Some("CC101"));
+    let found = &diagnosis.findings[0];
+    assert!(found.title.contains("grows by 2.0 MSS per ACK"), "{}", found.title);
+    // 15 round trips from 10 to 38, where doubling needs 3 (the last in part).
+    assert!((1_100_000_000..1_300_000_000).contains(&found.cost), "{}", found.cost);
+}
+
+#[test]
+fn a_clock_coarser_than_the_path() {
+    for (hz, found) in [(100, true), (1_000, false)] {
+        let mut script = Script::new();
+        script.open(10_000);
+        script.data(10_020, 0, 1_000);
+        script.ack(20_020, 1_000, &[]);
+        for tick in 0..200_u32 {
+            let at = Instant::ZERO + Duration::from_millis(u64::from(tick) * 1_000 / hz);
+            let sample = StateSample { ticks: Some(tick), ..StateSample::new(at, Dir::Forward) };
+            script.state(&sample);
+        }
+        let analysis = script.finish();
+        assert!((analysis.states.hz().unwrap() - hz as f64).abs() < 1.0);
+        assert_eq!(codes(&analysis).contains(&"CC701"), found, "hz {hz}");
+    }
+}
+
+#[test]
+fn what_the_capture_hides() {
+    let mut middle = Script::new();
+    middle.data(0, 5_000, 1_000);
+    middle.ack(10_000, 6_000, &[]);
+    assert!(codes(&middle.finish()).contains(&"CC901"));
+    let mut one_way = Script::new();
+    one_way.data(0, 5_000, 1_000);
+    assert!(codes(&one_way.finish()).contains(&"CC902"));
+    let mut acks = Script::new();
+    acks.ack(0, 5_000, &[]);
+    assert_eq!(codes(&acks.finish()), ["CC901", "CC902"]);
+    let mut missed = Script::new();
+    missed.open(10_000);
+    missed.data(10_020, 0, 1_000);
+    missed.ack(20_020, 3_000, &[]);
+    assert!(codes(&missed.finish()).contains(&"CC903"));
+    assert!(codes(&Script::new().finish()).contains(&"CC901"));
+}
