@@ -4,9 +4,9 @@ use packet::Dir;
 use packet::wire::Endpoints;
 use units::{Duration, Instant};
 
-use crate::Packet;
 use crate::flow::Flow;
 use crate::state::States;
+use crate::{Packet, Path};
 
 /// A connection, analysed.
 #[derive(Debug, Clone)]
@@ -55,6 +55,11 @@ impl Analysis {
     /// The data of that direction.
     pub fn main(&self) -> Option<&Flow> {
         self.flows[self.main_dir() as usize].as_deref()
+    }
+
+    /// The path of those data, as far as their traffic shows it.
+    pub fn path(&self) -> Option<Path> {
+        self.main().map(Path::of)
     }
 
     /// From its first packet to its last.

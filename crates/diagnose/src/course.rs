@@ -277,15 +277,19 @@ fn blame(episode: &Episode, flow: &Flow, path: &Path) -> Blame {
     let longest = path.queue.max(waited);
     let lost = episode.retransmitted - episode.spurious;
     let first = flow.episodes.first().is_some_and(|e| e.begin == episode.begin);
-    if waited < queue_noise(base) || waited * 4 < longest * 3 {
+    // Losing a sixteenth of a window at once by chance takes a loss rate of 6 %; then a queue half
+    // as long as ever will do, for the first loss may have come before it was full.
+    let window = episode.window.max(episode.flight);
+    let many = lost * flow.mss * 16 >= window;
+    let full = if many { waited * 2 >= longest } else { waited * 4 >= longest * 3 };
+    if waited < queue_noise(base) || !full {
         return Blame::Random;
     }
     if first {
         // Slow start sends two packets for each that leaves the queue until the first loss is
         // reported a round trip later: it loses many, not one (RFC 9406 section 1). A sixteenth of
         // the window leaves room for pacing and for a late start of the overflow.
-        let window = episode.window.max(episode.flight);
-        if lost * flow.mss * 16 >= window { Blame::Overflow } else { Blame::Random }
+        if many { Blame::Overflow } else { Blame::Random }
     } else {
         Blame::Overflow
     }

@@ -168,7 +168,9 @@ impl Rounds {
     }
 
     pub(crate) fn finish(mut self) -> Vec<Round> {
+        self.done.reserve_exact(1);
         self.done.push(self.now);
+        self.done.shrink_to_fit();
         self.done
     }
 }

@@ -34,6 +34,17 @@ impl Script {
 
     /// The opening at the sender's end, with a round trip of `rtt`.
     pub(crate) fn open(&mut self, rtt: u64) {
+        self.open_at(0, rtt);
+    }
+
+    pub(crate) fn open_at(&mut self, us: u64, rtt: u64) {
+        let syn = self.syn(us);
+        let flags = Flags::SYN | Flags::ACK;
+        self.push(us + rtt, Segment { flags, dir: Dir::Reverse, ..syn }, (0, 0));
+        self.push(us + rtt + 10, Segment { flags: Flags::ACK, ..Segment::default() }, (0, 0));
+    }
+
+    pub(crate) fn syn(&mut self, us: u64) -> Segment {
         let options = Options::Syn(SynOptions {
             mss: 1_000,
             window_scale: Some(4),
@@ -41,10 +52,8 @@ impl Script {
             ..SynOptions::default()
         });
         let syn = Segment { flags: Flags::SYN, seq: SeqNum(ISN), options, ..Segment::default() };
-        self.push(0, syn, (0, 0));
-        let flags = Flags::SYN | Flags::ACK;
-        self.push(rtt, Segment { flags, dir: Dir::Reverse, ..syn }, (0, 0));
-        self.push(rtt + 10, Segment { flags: Flags::ACK, ..Segment::default() }, (0, 0));
+        self.push(us, syn, (0, 0));
+        syn
     }
 
     pub(crate) fn data(&mut self, us: u64, place: u64, len: u32) {

@@ -6,7 +6,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use ackclock_lab as lab;
-use lab::diagnosis::{Judged, Report};
+use lab::diagnosis::{FileReport, Report};
 use lab::inputs::Source;
 
 /// A transfer, what may be called its limit, and a code that must be among its findings.
@@ -73,8 +73,8 @@ fn diagnose(transfer: &str, end: &str) -> Report {
     Report::read(vec![Source { name: path.display().to_string(), bytes }]).unwrap()
 }
 
-fn judged(report: &Report) -> &[Judged] {
-    &report.files[0].connections
+fn file(report: &Report) -> &FileReport {
+    &report.files[0]
 }
 
 #[test]
@@ -83,12 +83,14 @@ fn what_limited_each_transfer_is_told_or_is_a_known_miss() {
     for (transfer, allowed, among) in TRANSFERS {
         for end in ["sender", "receiver"] {
             let report = diagnose(transfer, end);
-            for one in judged(&report) {
-                let primary = one.diagnosis.primary.unwrap_or("-");
+            for one in &file(&report).connections {
+                let diagnosis = file(&report).diagnosis(one);
+                let primary = diagnosis.primary.unwrap_or("-");
+                assert_eq!((diagnosis.primary, diagnosis.cost()), (one.primary, one.cost));
                 if !allowed.contains(&primary) {
                     missed.push(format!("{transfer}, {end}: {primary}"));
                 }
-                let found = |code: &str| one.diagnosis.findings.iter().any(|f| f.code == code);
+                let found = |code: &str| diagnosis.findings.iter().any(|f| f.code == code);
                 if let Some(code) = among.filter(|code| !found(code)) {
                     missed.push(format!("{transfer}, {end}: no {code}"));
                 }
@@ -113,7 +115,7 @@ fn transmissions_seen_at_the_sender_are_those_of_the_emulator() {
     assert_eq!(rows.next().unwrap(), "transfer,port,packets,retransmitted,spurious,lost");
     let mut seen: BTreeMap<(String, u16), [u64; 4]> = BTreeMap::new();
     for (transfer, ..) in TRANSFERS {
-        for one in judged(&diagnose(transfer, "sender")) {
+        for one in &file(&diagnose(transfer, "sender")).connections {
             let counts = one.stream.analysis.main().unwrap().counts;
             let figures = [
                 counts.new + counts.retransmitted,
@@ -139,7 +141,7 @@ fn transmissions_seen_at_the_sender_are_those_of_the_emulator() {
 fn a_healthy_transfer_has_notes_alone() {
     for end in ["sender", "receiver"] {
         let report = diagnose("l1_healthy_cubic", end);
-        for found in &judged(&report)[0].diagnosis.findings {
+        for found in &file(&report).diagnosis(&file(&report).connections[0]).findings {
             assert_eq!(found.severity.name(), "note", "{end}: {found:?}");
         }
     }
@@ -150,8 +152,9 @@ fn a_healthy_transfer_has_notes_alone() {
 fn the_time_budget_adds_up() {
     for (transfer, ..) in TRANSFERS {
         for end in ["sender", "receiver"] {
-            for one in judged(&diagnose(transfer, end)) {
-                let whole = one.diagnosis.course.budget.whole();
+            let report = diagnose(transfer, end);
+            for one in &file(&report).connections {
+                let whole = file(&report).diagnosis(one).course.budget.whole();
                 assert_eq!(whole, one.stream.analysis.duration().as_nanos(), "{transfer}, {end}");
             }
         }

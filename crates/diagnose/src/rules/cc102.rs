@@ -44,7 +44,8 @@ fn check(case: &Case<'_>) -> Option<Finding> {
     let ramp = case.course.ramps.iter().find(|ramp| ramp.before == Before::Opening)?;
     let share = cc101::starved(case, ramp).map_or(1.0, |growth| growth.share);
     let cost = (case.course.lost(Blame::SlowStart) as f64 * share) as u64;
-    if cost * 20 < case.active() {
+    // What fits into the first window waits for its round trip, not for slow start.
+    if cost * 20 < case.active() || ramp.rounds.0 == ramp.rounds.1 {
         return None;
     }
     let (first, last) = ramp.windows;

@@ -8,7 +8,7 @@
 
 use super::case::{Case, count, number, seconds, time};
 use super::{Finding, Rule};
-use crate::course::Blame;
+use crate::course::{Blame, Limiter};
 
 pub(super) const RULE: Rule = Rule {
     code: "CC204",
@@ -30,7 +30,7 @@ look like that; so does the loss of a retransmission on stacks without RACK.",
 fn check(case: &Case<'_>) -> Option<Finding> {
     let outages = case.episodes(Blame::Timeout);
     if outages.count == 0 {
-        return None;
+        return lost_opening(case);
     }
     let cost = case.course.lost(Blame::Timeout);
     let title = format!(
@@ -49,5 +49,34 @@ fn check(case: &Case<'_>) -> Option<Finding> {
             .because("all that was under way was lost, so that only the timer was left; each expiry doubles it")
             .unseen("whether the path was down or a queue dropped everything")
             .unseen(case.bound()),
+    )
+}
+
+/// The first SYN, or its answer, was lost: the opening took one timer (1 s, RFC 6298 section 2) or
+/// more longer than a round trip.
+fn lost_opening(case: &Case<'_>) -> Option<Finding> {
+    let took = case.course.budget.of(Limiter::Handshake);
+    let cost = took.saturating_sub(case.course.path.base_rtt?);
+    if case.analysis.syns < 2 || cost < 500_000_000 {
+        return None;
+    }
+    let title =
+        format!("the connection took {} and {} SYNs to open", time(took), case.analysis.syns);
+    let from = case.analysis.first.as_nanos();
+    let first = case.analysis.first_frame;
+    Some(
+        case.finding(&RULE, cost, title)
+            .at((from, from + took), (first, case.flow.first_data.1.max(first)))
+            .with([
+                count(
+                    "syns",
+                    u64::from(case.analysis.syns),
+                    "SYNs",
+                    case.analysis.syns.to_string(),
+                ),
+                number("opening_s", seconds(took), "opening", time(took)),
+            ])
+            .because("a SYN or its answer was lost, or the server did not answer at first")
+            .unseen("which of them"),
     )
 }

@@ -125,3 +125,18 @@ fn what_the_capture_hides() {
     assert!(codes(&missed.finish()).contains(&"CC903"));
     assert!(codes(&Script::new().finish()).contains(&"CC901"));
 }
+
+#[test]
+fn a_lost_syn_is_a_timeout() {
+    let mut script = Script::new();
+    script.syn(0);
+    script.open_at(1_000_000, 20_000);
+    for n in 0..20 {
+        script.data(1_020_020 + n * 25_000, n * 1_000, 1_000);
+        script.ack(1_040_020 + n * 25_000, n * 1_000 + 1_000, &[]);
+    }
+    let analysis = script.finish();
+    let diagnosis = Diagnosis::of(&analysis, &[]);
+    assert_eq!(diagnosis.primary, Some("CC204"), "{:?}", diagnosis.findings);
+    assert_eq!(diagnosis.findings[0].cost / 1_000_000, 1_000);
+}

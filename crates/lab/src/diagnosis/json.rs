@@ -17,11 +17,11 @@ struct FileJson<'a> {
     file: &'a str,
     frames: u64,
     problems: &'a [String],
-    connections: Vec<ConnectionJson<'a>>,
+    connections: Vec<ConnectionJson>,
 }
 
 #[derive(Serialize)]
-struct ConnectionJson<'a> {
+struct ConnectionJson {
     id: u32,
     client: String,
     server: String,
@@ -35,16 +35,16 @@ struct ConnectionJson<'a> {
     spurious_packets: u64,
     base_rtt_s: Option<f64>,
     mss_bytes: u64,
-    time_budget: BudgetJson<'a>,
+    time_budget: BudgetJson,
     /// Filled by who replays senders.
     profile_guess: [&'static str; 0],
     primary: Option<&'static str>,
-    findings: Vec<FindingJson<'a>>,
+    findings: Vec<FindingJson>,
 }
 
-struct BudgetJson<'a>(&'a diagnose::Budget);
+struct BudgetJson(diagnose::Budget);
 
-impl Serialize for BudgetJson<'_> {
+impl Serialize for BudgetJson {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(Limiter::ALL.len()))?;
         for limiter in Limiter::ALL {
@@ -56,27 +56,27 @@ impl Serialize for BudgetJson<'_> {
 }
 
 #[derive(Serialize)]
-struct FindingJson<'a> {
+struct FindingJson {
     code: &'static str,
     severity: &'static str,
     confidence: &'static str,
-    title: &'a str,
+    title: String,
     cost_s: f64,
     interval_s: [f64; 2],
     frames: [u64; 2],
     filter: String,
-    evidence: EvidenceJson<'a>,
-    cause: &'a str,
+    evidence: EvidenceJson,
+    cause: String,
     help: HelpJson,
-    unseen: &'a str,
+    unseen: String,
 }
 
-struct EvidenceJson<'a>(&'a [Evidence]);
+struct EvidenceJson(Vec<Evidence>);
 
-impl Serialize for EvidenceJson<'_> {
+impl Serialize for EvidenceJson {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(self.0.len()))?;
-        for one in self.0 {
+        for one in &self.0 {
             match &one.value {
                 Value::Number(value) => map.serialize_entry(one.key, value)?,
                 Value::Count(value) => map.serialize_entry(one.key, value)?,
@@ -129,11 +129,17 @@ fn file_json(report: &FileReport, limit: usize) -> FileJson<'_> {
         file: &report.file.name,
         frames: report.file.frames,
         problems: &report.file.problems.first,
-        connections: report.connections.iter().take(limit).map(connection_json).collect(),
+        connections: report
+            .connections
+            .iter()
+            .take(limit)
+            .map(|one| connection_json(report, one))
+            .collect(),
     }
 }
 
-fn connection_json(one: &Judged) -> ConnectionJson<'_> {
+fn connection_json(report: &FileReport, one: &Judged) -> ConnectionJson {
+    let diagnosis = report.diagnosis(one);
     let analysis = &one.stream.analysis;
     let flow = one.flow();
     let [client, server] = one.ends();
@@ -150,34 +156,34 @@ fn connection_json(one: &Judged) -> ConnectionJson<'_> {
         packets: counts.new + counts.retransmitted,
         retransmitted_packets: counts.retransmitted,
         spurious_packets: counts.spurious,
-        base_rtt_s: one.diagnosis.course.path.base_rtt.map(|ns| ns as f64 / 1e9),
+        base_rtt_s: diagnosis.course.path.base_rtt.map(|ns| ns as f64 / 1e9),
         mss_bytes: flow.map_or(0, |flow| flow.mss),
-        time_budget: BudgetJson(&one.diagnosis.course.budget),
+        time_budget: BudgetJson(diagnosis.course.budget),
         profile_guess: [],
-        primary: one.diagnosis.primary,
-        findings: one
-            .diagnosis
+        primary: diagnosis.primary,
+        findings: diagnosis
             .findings
-            .iter()
+            .into_iter()
             .map(|found| finding_json(found, analysis.stream))
             .collect(),
     }
 }
 
-fn finding_json(found: &Finding, stream: u32) -> FindingJson<'_> {
+fn finding_json(found: Finding, stream: u32) -> FindingJson {
     let (from, to) = found.interval;
+    let filter = found.filter(stream);
     FindingJson {
         code: found.code,
         severity: found.severity.name(),
         confidence: found.confidence.name(),
-        title: &found.title,
+        title: found.title,
         cost_s: found.cost as f64 / 1e9,
         interval_s: [from as f64 / 1e9, to as f64 / 1e9],
         frames: [found.frames.0, found.frames.1],
-        filter: found.filter(stream),
-        evidence: EvidenceJson(&found.evidence),
-        cause: &found.cause,
+        filter,
+        evidence: EvidenceJson(found.evidence),
+        cause: found.cause,
         help: HelpJson(found.help),
-        unseen: &found.unseen,
+        unseen: found.unseen,
     }
 }

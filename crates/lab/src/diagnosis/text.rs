@@ -3,7 +3,7 @@
 use core::fmt::Write;
 
 use diagnose::rules::{Finding, Severity, many, percent, rate, rule, size, time};
-use diagnose::{Budget, Limiter};
+use diagnose::{Budget, Diagnosis, Limiter};
 
 use super::{FileReport, Judged, Report};
 use crate::scenario::Look;
@@ -57,7 +57,7 @@ fn file_text(report: &FileReport, view: View, out: &mut String) {
         table(report, out);
     }
     for judged in report.connections.iter().take(view.limit) {
-        connection(judged, &file.name, view, out);
+        connection(judged, &report.diagnosis(judged), &file.name, view, out);
     }
     if connections > view.limit {
         let _ = writeln!(
@@ -73,14 +73,14 @@ fn table(report: &FileReport, out: &mut String) {
         ["flow", "transfer", "bytes", "time", "goodput", "lost", "limited by"].map(str::to_string),
     ];
     for judged in report.connections.iter().take(TABLE) {
-        let limit = judged.diagnosis.primary.and_then(rule);
+        let limit = judged.primary.and_then(rule);
         rows.push([
             judged.stream.analysis.stream.to_string(),
             transfer(judged),
             size(judged.flow().map_or(0, |flow| flow.bytes)),
             time(judged.stream.analysis.duration().as_nanos()),
             rate(judged.goodput()),
-            time(judged.diagnosis.cost()),
+            time(judged.cost),
             limit.map_or("-".into(), |rule| format!("{} {}", rule.code, rule.name)),
         ]);
     }
@@ -116,9 +116,9 @@ fn transfer(judged: &Judged) -> String {
     }
 }
 
-fn connection(judged: &Judged, file: &str, view: View, out: &mut String) {
+fn connection(judged: &Judged, diagnosis: &Diagnosis, file: &str, view: View, out: &mut String) {
     let analysis = &judged.stream.analysis;
-    let course = &judged.diagnosis.course;
+    let course = &diagnosis.course;
     let number = analysis.stream;
     let Some(flow) = judged.flow() else {
         let _ = writeln!(
@@ -127,7 +127,7 @@ fn connection(judged: &Judged, file: &str, view: View, out: &mut String) {
             transfer(judged),
             many(analysis.frames, "packet")
         );
-        return findings(judged, file, view, out);
+        return findings(judged, diagnosis, file, view, out);
     };
     let _ = writeln!(
         out,
@@ -158,15 +158,16 @@ fn connection(judged: &Judged, file: &str, view: View, out: &mut String) {
     }
     let _ = writeln!(out, "  {}", facts.join("; "));
     budget(&course.budget, view.look, out);
-    findings(judged, file, view, out);
+    findings(judged, diagnosis, file, view, out);
 }
 
-fn findings(judged: &Judged, file: &str, view: View, out: &mut String) {
-    if judged.diagnosis.findings.is_empty() {
+fn findings(judged: &Judged, diagnosis: &Diagnosis, file: &str, view: View, out: &mut String) {
+    if diagnosis.findings.is_empty() {
         out.push_str("\nnothing wrong found\n");
     }
-    for found in &judged.diagnosis.findings {
-        finding(found, judged, file, view.look, out);
+    let active = diagnosis.course.budget.active();
+    for found in &diagnosis.findings {
+        finding(found, (file, judged.stream.analysis.stream, active), view.look, out);
     }
 }
 
@@ -207,7 +208,12 @@ fn budget(budget: &Budget, look: Look, out: &mut String) {
     let _ = writeln!(out, "        {}", shares.join(" | "));
 }
 
-fn finding(found: &Finding, judged: &Judged, file: &str, look: Look, out: &mut String) {
+fn finding(
+    found: &Finding,
+    (file, number, active): (&str, u32, u64),
+    look: Look,
+    out: &mut String,
+) {
     let colour = match found.severity {
         Severity::Note => "36;1",
         Severity::Warning => "33;1",
@@ -218,7 +224,6 @@ fn finding(found: &Finding, judged: &Judged, file: &str, look: Look, out: &mut S
     let (first, last) = found.frames;
     let (from, to) = found.interval;
     let seconds = |ns: u64| ns as f64 / 1e9;
-    let number = judged.stream.analysis.stream;
     let _ = writeln!(
         out,
         "  --> {file}  flow {number}  frames {first}..{last}  {:.3}-{:.3} s  confidence: {}",
@@ -227,7 +232,6 @@ fn finding(found: &Finding, judged: &Judged, file: &str, look: Look, out: &mut S
         found.confidence.name()
     );
     if found.cost > 0 {
-        let active = judged.diagnosis.course.budget.active();
         row(
             "cost",
             &format!("{} ({} of the time at work)", time(found.cost), percent(found.cost, active)),
