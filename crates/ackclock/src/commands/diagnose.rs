@@ -62,6 +62,6 @@ fn source(path: &Path) -> Result<Source<'static>, Failure> {
     if metadata.is_dir() {
         return Err(failure(&io::Error::from(io::ErrorKind::IsADirectory)));
     }
-    let size = metadata.is_file().then(|| metadata.len());
+    let size = metadata.is_file().then_some(metadata.len());
     Ok(Source { name: path.display().to_string(), bytes: Box::new(Watched::new(file, size)) })
 }

@@ -32,7 +32,7 @@ fn again(ramp: &&Ramp) -> bool {
 
 fn check(case: &Case<'_>) -> Option<Finding> {
     let ramps = || case.course.ramps.iter().filter(again);
-    let (first, last) = (ramps().next()?, ramps().last()?);
+    let (first, last) = (ramps().next()?, ramps().next_back()?);
     let cost: u64 = ramps().map(|ramp| ramp.lost).sum();
     let many = ramps().count() as u64;
     let title = format!(
