@@ -12,9 +12,7 @@ const ECHOES: usize = 512;
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RoundTrip {
-    /// Latest sample of each part and of the whole.
-    ahead: Option<u64>,
-    behind: Option<u64>,
+    /// Latest sample.
     pub(crate) latest: Option<u64>,
     pub(crate) min: Option<u64>,
     pub(crate) max: Option<u64>,
@@ -34,9 +32,7 @@ impl RoundTrip {
     /// What the opening told.
     pub(crate) fn opening(&mut self, ahead: Option<u64>, behind: Option<u64>) {
         self.min_ahead = ahead;
-        self.ahead = ahead;
         self.min_behind = behind;
-        self.behind = behind;
         if let (Some(ahead), Some(behind)) = (ahead, behind) {
             self.sample(ahead + behind);
         }
@@ -70,7 +66,6 @@ impl RoundTrip {
             }
         }
         let Some(took) = took.filter(|_| !after_pause) else { return false };
-        self.behind = Some(took);
         self.min_behind = Some(self.min_behind.map_or(took, |min| min.min(took)));
         let current = &mut self.recent_behind[0];
         *current = Some(current.map_or(took, |min| min.min(took)));
@@ -85,14 +80,18 @@ impl RoundTrip {
         true
     }
 
-    /// Data were acknowledged this long after they had passed. `whole`: is that the round trip,
-    /// but for what the opening told of the other part?
-    pub(crate) fn acked(&mut self, took: u64, whole: bool) {
-        self.ahead = Some(took);
+    /// Data were acknowledged this long after they had passed. `rest`: the other part of the round
+    /// trip, where this is the part that queues make longer.
+    pub(crate) fn acked(&mut self, took: u64, rest: Option<u64>) {
         self.min_ahead = Some(self.min_ahead.map_or(took, |min| min.min(took)));
-        if whole {
-            self.sample(took + self.min_behind.unwrap_or(0));
+        if let Some(rest) = rest {
+            self.sample(took + rest);
         }
+    }
+
+    /// The shortest way from here to the sender and back.
+    pub(crate) fn behind(&self) -> u64 {
+        self.min_behind.unwrap_or(0)
     }
 
     /// How long an ACK takes from here to the sender and what it sets free back here, lately.

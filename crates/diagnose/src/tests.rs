@@ -44,6 +44,14 @@ impl Script {
         self.push(us + rtt + 10, Segment { flags: Flags::ACK, ..Segment::default() }, (0, 0));
     }
 
+    /// The opening, seen so far from the receiver and from the sender.
+    fn open_between(&mut self, ahead: u64, behind: u64) {
+        let syn = self.syn(0);
+        let flags = Flags::SYN | Flags::ACK;
+        self.push(ahead, Segment { flags, dir: Dir::Reverse, ..syn }, (0, 0));
+        self.push(ahead + behind, Segment { flags: Flags::ACK, ..Segment::default() }, (0, 0));
+    }
+
     pub(crate) fn syn(&mut self, us: u64) -> Segment {
         let options = Options::Syn(SynOptions {
             mss: 1_000,
@@ -129,6 +137,22 @@ fn a_lost_packet_is_sent_again() {
     let budget = budget(&analysis);
     assert_eq!(budget.of(Limiter::Handshake), 50_020_000);
     assert_eq!(budget.of(Limiter::Recovery), 50_010_000);
+}
+
+/// 20 ms to the receiver and back, 30 ms to the sender, of which a queue ahead makes more.
+#[test]
+fn between_the_hosts_the_round_trip_has_two_parts() {
+    let mut script = Script::new();
+    script.open_between(20_000, 30_000);
+    script.data(50_000, 0, 1_000);
+    script.ack(70_000, 1_000, &[]);
+    script.data(100_000, 1_000, 1_000);
+    script.ack(165_000, 2_000, &[]);
+    let analysis = script.finish();
+    let flow = analysis.main().unwrap();
+    assert_eq!(flow.point, CapturePoint::Middle);
+    let (shortest, _, longest) = flow.rtt.unwrap();
+    assert_eq!((shortest / 1_000_000, longest / 1_000_000), (50, 95));
 }
 
 #[test]

@@ -78,6 +78,7 @@ fn file(report: &Report) -> &FileReport {
 }
 
 #[test]
+#[expect(clippy::print_stdout, reason = "known misses are told each time")]
 fn what_limited_each_transfer_is_told_or_is_a_known_miss() {
     let mut missed = Vec::new();
     for (transfer, allowed, among) in TRANSFERS {

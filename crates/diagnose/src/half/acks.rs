@@ -143,10 +143,16 @@ impl Half {
             }
         }
         if let Some(sent_at) = news.newest {
-            let whole = matches!(self.begin.point, CapturePoint::Sender | CapturePoint::Unknown);
+            let rest = match self.begin.point {
+                CapturePoint::Sender | CapturePoint::Unknown => Some(self.rtt.behind()),
+                CapturePoint::Middle => Some(self.rtt.behind_lately()),
+                CapturePoint::Receiver => None,
+            };
             // What passed this point when the ACK did, not when the sender got it.
-            self.rtt.acked(ack.at.saturating_sub(sent_at), whole);
-            if whole && let Some(latest) = self.rtt.latest {
+            self.rtt.acked(ack.at.saturating_sub(sent_at), rest);
+            if rest.is_some()
+                && let Some(latest) = self.rtt.latest
+            {
                 self.rounds.sample(latest);
             }
         }

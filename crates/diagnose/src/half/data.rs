@@ -29,7 +29,7 @@ impl Half {
         let at = at.max(self.since);
         self.last_frame = packet.frame;
         if let Some(stamps) = segment.timestamps {
-            let whole = matches!(self.begin.point, CapturePoint::Receiver | CapturePoint::Middle);
+            let whole = self.begin.point == CapturePoint::Receiver;
             let quiet = at.saturating_sub(self.last_sent) > self.rtt.min.unwrap_or(0) / 4;
             if self.rtt.echo(at, stamps.ecr, whole, quiet)
                 && whole

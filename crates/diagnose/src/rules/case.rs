@@ -110,6 +110,17 @@ impl<'a> Case<'a> {
         found
     }
 
+    /// The round trip when packets were lost, beside that of the empty path.
+    pub(super) fn queue_at_loss(&self, losses: &Episodes) -> Evidence {
+        let base = self.course.path.base_rtt.unwrap_or(0);
+        let text = if losses.rtt == 0 {
+            format!("not seen: no round trip could be measured but {} at rest", time(base))
+        } else {
+            format!("round trip at the loss at most {}, at rest {}", time(losses.rtt), time(base))
+        };
+        number("rtt_at_loss_s", seconds(losses.rtt), "queue", text)
+    }
+
     /// Is the cost an upper bound, since the rate of the path was never seen?
     pub(super) fn bound(&self) -> &'static str {
         if self.course.path.rate.is_some() {

@@ -10,7 +10,7 @@
 use theory::mathis::{Constant, estimate};
 use units::{Bytes, Duration, Ratio};
 
-use super::case::{Case, count, number, rate, time};
+use super::case::{Case, count, number, rate};
 use super::{Finding, Rule};
 use crate::course::Blame;
 
@@ -67,16 +67,7 @@ fn check(case: &Case<'_>) -> Option<Finding> {
                     ),
                 ),
                 number("loss_rate", p, "", String::new()),
-                number(
-                    "rtt_at_loss_s",
-                    super::case::seconds(losses.rtt),
-                    "queue",
-                    format!(
-                        "round trip at the losses at most {}, at rest {}",
-                        time(losses.rtt),
-                        time(base)
-                    ),
-                ),
+                case.queue_at_loss(&losses),
                 number("goodput_bps", goodput * 8.0, "goodput", rate(goodput)),
             ])
             .with(mathis.map(|bps| {

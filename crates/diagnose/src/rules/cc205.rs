@@ -6,7 +6,7 @@
 //! Cost: their recoveries and the growth after them, less what their bytes take at the rate of the
 //! path.
 
-use super::case::{Case, count, number, seconds, time};
+use super::case::{Case, count};
 use super::{Finding, Rule};
 use crate::course::Blame;
 
@@ -32,7 +32,6 @@ fn check(case: &Case<'_>) -> Option<Finding> {
         return None;
     }
     let cost = case.course.lost(Blame::Random);
-    let base = case.course.path.base_rtt?;
     let title = format!(
         "{} lost in {} without a full queue",
         super::case::many(losses.lost, "packet"),
@@ -56,17 +55,7 @@ fn check(case: &Case<'_>) -> Option<Finding> {
                         }
                     ),
                 ),
-                number(
-                    "rtt_at_loss_s",
-                    seconds(losses.rtt),
-                    "queue",
-                    format!(
-                        "round trip at the loss {}, at rest {}, at most {}",
-                        time(losses.rtt),
-                        time(base),
-                        time((base + case.course.path.queue).max(losses.rtt))
-                    ),
-                ),
+                case.queue_at_loss(&losses),
                 count(
                     "window_bytes",
                     losses.window,
