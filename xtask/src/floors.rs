@@ -17,6 +17,7 @@ const FLOORS: &[(&str, u8)] = &[
     ("ackclock-trace", 2),
     ("ackclock-diagnose", 2),
     ("ackclock-check", 2),
+    ("ackclock-report", 2),
     ("ackclock-net", 3),
     ("ackclock-recovery", 3),
     ("ackclock-tcp", 4),

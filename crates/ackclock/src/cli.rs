@@ -1,5 +1,6 @@
 //! Arguments, with their help.
 
+mod series;
 mod theory;
 mod wire;
 
@@ -7,6 +8,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+pub(crate) use series::ThinningArgs;
 pub(crate) use theory::{
     AimdArgs, CubicArgs, MathisArgs, PathArgs, PftkArgs, TheoryCommand, TrialArgs,
 };
@@ -125,7 +127,9 @@ Examples:
   ackclock run transfer.toml --json | jq '.flows[0].goodput_bps'
   ackclock run transfer.toml --tcpdump sink
   ackclock run transfer.toml --pcap transfer.pcapng && tshark -r transfer.pcapng
-  ackclock run transfer.toml --csv cwnd.csv --svg cwnd.svg
+  ackclock run transfer.toml --report transfer.html
+  ackclock run transfer.toml --csv events.csv --svg cwnd.svg
+  ackclock run transfer.toml --csv cwnd.csv --columns cwnd,flight --every 10ms
   ackclock run transfer.toml --bblog sender.pcapng && tshark -r sender.pcapng -Y bblog
   ackclock run transfer.toml --siftr sender.log --log-flow upload
   ackclock run transfer.toml --qlog sender.qlog --qlog-form qvis
@@ -148,12 +152,29 @@ pub(crate) struct RunArgs {
     /// Write what the scenario's taps saw as pcapng [without taps: the first flow's sender]
     #[arg(long, value_name = "FILE")]
     pub(crate) pcap: Option<PathBuf>,
-    /// Write every event as a row with the sender's state after it
+    /// Write every event as a row with the sender's state after it; with --columns, these over
+    /// time
     #[arg(long, value_name = "FILE")]
     pub(crate) csv: Option<PathBuf>,
+    /// Write --columns over time, one JSON object a line
+    #[arg(long, value_name = "FILE", requires = "columns")]
+    pub(crate) jsonl: Option<PathBuf>,
+    /// Columns of --csv and --jsonl, of the senders' states wherever one of them changes: cwnd,
+    /// flight, pipe, ssthresh, srtt, pacing and others
+    #[arg(long, value_name = "NAMES")]
+    pub(crate) columns: Option<String>,
+    #[command(flatten)]
+    pub(crate) thinning: ThinningArgs,
     /// Draw congestion window and flight of every flow over time as a chart
     #[arg(long, value_name = "FILE")]
     pub(crate) svg: Option<PathBuf>,
+    /// Draw the same chart as PNG, at twice its size
+    #[cfg(feature = "png")]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) png: Option<PathBuf>,
+    /// Write a page of plots and tables for a browser, in one file: see docs/reports.md
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
     /// Write what the sender's stack would log as FreeBSD's Black Box Log, in pcapng
     #[arg(long, value_name = "FILE")]
     pub(crate) bblog: Option<PathBuf>,
@@ -204,6 +225,8 @@ Examples:
   ackclock sweep transfer.toml -m 'path.delay=10ms..100ms step 10ms' --out delays
   ackclock sweep transfer.toml -m 'path.rate,path.buffer=(10Mbit/s,1bdp),(1Gbit/s,100p)'
   ackclock sweep transfer.toml -m 'path.rate=1Mbit/s..1Gbit/s log 7' --dry-run
+  ackclock sweep grid.toml --series cwnd,flight --every 10ms
+  ackclock sweep grid.toml --report grid.html            a page of heat maps
   ackclock sweep grid.toml --resume                      go on after Ctrl-C, a crash, a reboot
 
 A directory holds the result: runs.jsonl and runs.csv in the order of the runs, sweep.json and
@@ -246,6 +269,14 @@ pub(crate) struct SweepArgs {
     /// Go ahead with more than a million runs
     #[arg(long)]
     pub(crate) yes: bool,
+    /// Keep columns of each run over time, in series/N.csv of the result: cwnd,flight,srtt
+    #[arg(long, value_name = "NAMES")]
+    pub(crate) series: Option<String>,
+    #[command(flatten)]
+    pub(crate) thinning: ThinningArgs,
+    /// Write a page with heat maps for a browser, in one file: see docs/reports.md
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["dry_run", "show"])]
+    pub(crate) report: Option<PathBuf>,
     /// Print the means as JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -262,6 +293,7 @@ const TABLE_EXAMPLES: &str = "\
 Examples:
   ackclock table transfer.sweep
   ackclock table transfer.sweep --rows path.loss --cols sender.cc --value goodput
+  ackclock table transfer.sweep --report transfer.html
   ackclock table transfer.sweep --rows seed --value rtos --flow upload
   ackclock table transfer.sweep --rows path.loss --json | jq '.[].mean'
 
@@ -285,6 +317,16 @@ pub(crate) struct TableArgs {
     /// Only the flow of this name
     #[arg(long, value_name = "FLOW")]
     pub(crate) flow: Option<String>,
+    /// Write a page with heat maps for a browser, in one file: see docs/reports.md
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
+    /// Draw the table as a heat map
+    #[arg(long, value_name = "FILE")]
+    pub(crate) svg: Option<PathBuf>,
+    /// Draw the same heat map as PNG, at twice its size
+    #[cfg(feature = "png")]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) png: Option<PathBuf>,
     /// Print one object for each cell as JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -388,6 +430,7 @@ Examples:
   ackclock reproduce
   ackclock reproduce slow-start-lro
   ackclock reproduce reordering
+  ackclock reproduce --report figures.html
   ackclock reproduce --list
   ackclock reproduce --json > figures.json";
 
@@ -401,6 +444,9 @@ pub(crate) struct ReproduceArgs {
     /// Print the figures as JSON
     #[arg(long)]
     pub(crate) json: bool,
+    /// Write a page of plots and tables for a browser, in one file: see docs/reports.md
+    #[arg(long, value_name = "FILE", conflicts_with = "list")]
+    pub(crate) report: Option<PathBuf>,
     /// Print the names of the cases and run none
     #[arg(long)]
     pub(crate) list: bool,

@@ -7,6 +7,8 @@ mod cli;
 mod commands;
 mod failure;
 mod output;
+#[cfg(feature = "png")]
+mod png;
 mod progress;
 mod store;
 

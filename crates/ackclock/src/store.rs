@@ -9,11 +9,14 @@ use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use lab::scenario::Study;
+use lab::series::Plan;
 use lab::sweep::{About, Row, csv};
 
 use crate::failure::Failure;
 use crate::output::OutFile;
 
+/// Directory of what is kept of each run over time.
+const SERIES: &str = "series";
 const ABOUT: &str = "sweep.json";
 const JOURNAL: &str = "runs.part.jsonl";
 const ROWS: &str = "runs.jsonl";
@@ -53,8 +56,13 @@ pub(crate) enum Found {
 
 impl Store {
     /// The directory for `study`: a new one, or with `resume` one that was begun.
-    pub(crate) fn open(dir: &Path, study: &Study<'_>, resume: bool) -> Result<Found, Failure> {
-        let about = About::new(study);
+    pub(crate) fn open(
+        dir: &Path,
+        study: &Study<'_>,
+        series: Option<&Plan>,
+        resume: bool,
+    ) -> Result<Found, Failure> {
+        let about = About::new(study).with_series(series);
         let begun = dir.join(ABOUT).exists();
         if begun {
             let known = read_about(dir)?;
@@ -77,8 +85,13 @@ impl Store {
                 return Err(Failure::new(message).hint("name another directory with --out"));
             }
             fs::create_dir_all(dir).map_err(|error| Failure::file("create", dir, &error))?;
+            if series.is_some() {
+                let series = dir.join(SERIES);
+                fs::create_dir_all(&series)
+                    .map_err(|error| Failure::file("create", &series, &error))?;
+            }
             write_whole(&dir.join(SCENARIO), study.text())?;
-            write_whole(&dir.join(ABOUT), &about.to_json())?;
+            write_whole(&dir.join(ABOUT), about.to_json())?;
         }
         let mut store = Self::journal(dir, &about)?;
         store.recover()?;
@@ -149,8 +162,12 @@ impl Store {
         self.places.iter().map(|(_, length)| *length > 0).collect()
     }
 
-    /// Keeps a row.
-    pub(crate) fn keep(&mut self, row: &Row) -> Result<(), Failure> {
+    /// Keeps a row, and the series of its run before it: a run whose row is there has both.
+    pub(crate) fn keep(&mut self, row: &Row, series: Option<&[u8]>) -> Result<(), Failure> {
+        if let Some(series) = series {
+            let path = self.dir.join(SERIES).join(format!("{}.csv", row.run));
+            write_whole(&path, series)?;
+        }
         let line = row.to_line();
         self.journal
             .write_all(line.as_bytes())
@@ -228,6 +245,10 @@ fn same(dir: &Path, known: &About, about: &About) -> Result<(), Failure> {
         let hint = format!("it differs in: {differs}; name another directory with --out");
         return Err(Failure::new(message).hint(hint));
     }
+    if known.series != about.series {
+        let message = format!("{} holds this sweep with other series", dir.display());
+        return Err(Failure::new(message).hint("name another directory with --out"));
+    }
     if known.ackclock != about.ackclock {
         let message = format!(
             "{} was begun with version {}, this is {}: results of two versions do not mix",
@@ -240,8 +261,8 @@ fn same(dir: &Path, known: &About, about: &About) -> Result<(), Failure> {
     Ok(())
 }
 
-fn write_whole(path: &Path, text: &str) -> Result<(), Failure> {
+fn write_whole(path: &Path, text: impl AsRef<[u8]>) -> Result<(), Failure> {
     let mut out = OutFile::create(path)?;
-    out.write_all(text.as_bytes()).map_err(|error| Failure::file("write", path, &error))?;
+    out.write_all(text.as_ref()).map_err(|error| Failure::file("write", path, &error))?;
     out.commit()
 }

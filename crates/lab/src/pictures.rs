@@ -39,7 +39,11 @@ pub const PICTURES: &[Picture] = &[
     Picture { file: "mathis-cycle.svg", draw: mathis_cycle },
 ];
 
-fn curve(text: &str, name: &str, set: &[&str]) -> Result<Curve, CaseError> {
+/// The scenario of the case `reordering`.
+pub(crate) const REORDERING: &str = include_str!("../../../scenarios/reordering.toml");
+
+/// Window and flight of a scenario's first flow.
+pub(crate) fn curve(text: &str, name: &str, set: &[&str]) -> Result<Curve, CaseError> {
     let loaded = load(text, name, set)?;
     let mut curves = Curves::new(&loaded.scenario);
     run(&loaded, &mut curves)?;
@@ -72,7 +76,7 @@ fn slow_start_trace() -> Result<String, CaseError> {
 }
 
 /// Flights on the way to 100 Mbit/s, by who merges.
-fn slow_start_ramp() -> Result<String, CaseError> {
+pub(crate) fn ramps() -> Result<Vec<(&'static str, Vec<Point>)>, CaseError> {
     let lro = "host.sender.lro=true";
     let variants: [(&str, &[&str]); 5] = [
         (
@@ -101,6 +105,11 @@ fn slow_start_ramp() -> Result<String, CaseError> {
             .collect();
         curves.push((name, peaks));
     }
+    Ok(curves)
+}
+
+fn slow_start_ramp() -> Result<String, CaseError> {
+    let curves = ramps()?;
     let series = curves.iter().enumerate().map(|(number, (name, points))| Series {
         name,
         look: number as u8,
@@ -120,26 +129,41 @@ fn slow_start_ramp() -> Result<String, CaseError> {
     }))
 }
 
-/// Where each stack takes reversed groups for losses.
-fn reordering_map() -> Result<String, CaseError> {
-    let fates =
-        [(Fate::Spared, "nothing lost"), (Fate::Undone, "taken back"), (Fate::Fooled, "fooled")];
+/// A stack, and what it makes of each gap and group.
+pub(crate) type FateMap = (&'static str, Vec<(Fate, Point)>);
+
+/// What each stack takes reversed groups for: microseconds, packets of a group.
+pub(crate) fn fates() -> Result<Vec<FateMap>, CaseError> {
     let mut all = Vec::new();
     for stack in map::STACKS {
-        let mut points = [const { Vec::new() }; 3];
-        for group in map::GROUPS {
-            for us in map::GAPS_US {
-                let fate = map::fate(stack, group, us)?;
+        let mut points = Vec::new();
+        for us in map::GAPS_US {
+            for group in map::GROUPS {
                 let point = Point { x: us as i64, y: i64::from(group) };
-                for ((of, _), points) in fates.iter().zip(&mut points) {
-                    if *of == fate {
-                        points.push(point);
-                    }
-                }
+                points.push((map::fate(stack, group, us)?, point));
             }
         }
         all.push((stack.name, points));
     }
+    Ok(all)
+}
+
+/// Where each stack takes reversed groups for losses.
+fn reordering_map() -> Result<String, CaseError> {
+    let fates =
+        [(Fate::Spared, "nothing lost"), (Fate::Undone, "taken back"), (Fate::Fooled, "fooled")];
+    let all: Vec<_> = self::fates()?
+        .into_iter()
+        .map(|(name, points)| {
+            let of = |fate: Fate| -> Vec<Point> {
+                let mut of: Vec<Point> =
+                    points.iter().filter(|(known, _)| *known == fate).map(|(_, p)| *p).collect();
+                of.sort_by_key(|point| (point.y, point.x));
+                of
+            };
+            (name, fates.map(|(fate, _)| of(fate)))
+        })
+        .collect();
     let panels = all.iter().map(|(name, points)| Panel {
         y: Axis { title: name, unit: "packets of a group", decimals: 0 },
         series: fates
@@ -161,10 +185,10 @@ fn reordering_map() -> Result<String, CaseError> {
 
 /// What a QUIC sender holds, in thousandths of a packet.
 #[derive(Debug, Default)]
-struct QuicCurves {
-    cwnd: Vec<Point>,
-    in_flight: Vec<Point>,
-    partial: Vec<Point>,
+pub(crate) struct QuicCurves {
+    pub(crate) cwnd: Vec<Point>,
+    pub(crate) in_flight: Vec<Point>,
+    pub(crate) partial: Vec<Point>,
 }
 
 /// When the picture of the limit cycle begins.
@@ -189,16 +213,18 @@ impl Recorder for QuicCurves {
 
 impl sim::Observer for QuicCurves {}
 
+/// 50 ms of the Mathis experiment behind a receiver that acknowledges every n-th packet.
+pub(crate) fn quic_curves(every: u32) -> Result<QuicCurves, CaseError> {
+    let acks = format!("host.server.knobs.numReceivedAckElicitingsBeforeAck={every}");
+    let loaded = load(mathis::SCENARIO, "mathis.toml", &["duration=3.05s", &acks])?;
+    let mut curves = QuicCurves::default();
+    run(&loaded, &mut curves)?;
+    Ok(curves)
+}
+
 /// The limit cycles of the Mathis experiment: window, flight and counter.
 fn mathis_cycle() -> Result<String, CaseError> {
-    let of = |every: u32| -> Result<QuicCurves, CaseError> {
-        let acks = format!("host.server.knobs.numReceivedAckElicitingsBeforeAck={every}");
-        let loaded = load(mathis::SCENARIO, "mathis.toml", &["duration=3.05s", &acks])?;
-        let mut curves = QuicCurves::default();
-        run(&loaded, &mut curves)?;
-        Ok(curves)
-    };
-    let runs = [("ACK every packet", of(1)?), ("ACK every other packet", of(2)?)];
+    let runs = [("ACK every packet", quic_curves(1)?), ("ACK every other packet", quic_curves(2)?)];
     let panels = runs.iter().map(|(title, curves)| {
         let series = |name, look, points| Series { name, look, draw: Draw::Step, points };
         Panel {

@@ -140,6 +140,12 @@ pub fn decode<'t>(bytes: &'t [u8], file_name: &str) -> Result<&'t str, Vec<Scena
     })
 }
 
+/// Title of a scenario by its text; empty without one.
+pub fn title_of(text: &str) -> String {
+    let root = text.parse::<toml::Table>().unwrap_or_default();
+    root.get("title").and_then(toml::Value::as_str).unwrap_or_default().to_owned()
+}
+
 /// The changes that the arguments ask for.
 fn changes<'t>(
     overrides: &'t Overrides,

@@ -1,10 +1,12 @@
 //! Many runs of one scenario: done on all cores, kept, and looked at.
 //!
 //! Reading order: [`Row`] (what is kept of a run), [`execute()`] (the runs), [`csv`] (the table
-//! of all of them), [`About`] (what stands beside them), [`pivot`] (a table of two axes). What a study is, is in
+//! of all of them), [`About`] (what stands beside them), [`pivot`] (a table of two axes), [`page`]
+//! (heat maps). What a study is, is in
 //! [`crate::scenario::Study`].
 
 pub mod csv;
+pub mod page;
 pub mod pivot;
 pub mod statistics;
 
@@ -13,5 +15,5 @@ mod execute;
 mod row;
 
 pub use about::About;
-pub use execute::{Broken, execute};
+pub use execute::{Broken, execute, execute_with_series};
 pub use row::{FORMAT, Row};

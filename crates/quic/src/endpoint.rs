@@ -4,7 +4,7 @@ use cc::{Algorithm, Change, Growth};
 use machine::{Cx, Signal};
 use packet::{Dir, IpVersion};
 use record::{Cause, Event, Purpose, Recorder, SenderState, Waiting};
-use units::{Bytes, Duration, FlowId, Instant, Offset};
+use units::{Bytes, Duration, FlowId, Instant, Offset, Rate};
 
 use crate::ack_policy::AckPolicy;
 use crate::controller::Controller;
@@ -316,7 +316,15 @@ impl Endpoint {
             in_recovery: self.cc.in_recovery(),
             in_flight: Bytes(self.bytes_in_flight),
             partial_acked: self.cc.partial(),
+            pipe: Bytes(self.bytes_in_flight),
+            pacing: self.pacing_rate(),
         }
+    }
+
+    /// What pacing lets leave, once there is a round trip to spread packets over.
+    fn pacing_rate(&self) -> Option<Rate> {
+        self.rtt.first_sample().filter(|_| self.cfg.profile.pacing)?;
+        Pacer::rate(self.cc.control().window, self.rtt.smoothed())
     }
 
     /// Has the endpoint been asked to send, so that polling it may give a packet?

@@ -2,7 +2,7 @@
 //! trip, after bursts of at most an initial window.
 
 use units::ratio::{scaled, scaled_up};
-use units::{Bytes, Duration, Instant};
+use units::{Bytes, Duration, Instant, Rate};
 
 /// A leaky bucket of bytes that may leave at once.
 #[derive(Debug, Clone)]
@@ -37,6 +37,13 @@ impl Pacer {
         (short > 0).then(|| self.since + Duration::from_nanos(scaled_up(short, span, gain)))
     }
 
+    /// The rate of a window in a round trip, and a quarter more.
+    pub(crate) fn rate(window: Bytes, smoothed: Duration) -> Option<Rate> {
+        const SECOND: u64 = Duration::from_secs(1).as_nanos();
+        let (gain, span) = (5 * window.get(), 4 * smoothed.as_nanos().max(1));
+        Rate::from_bits_per_second(scaled(SECOND, gain.saturating_mul(8), span))
+    }
+
     /// A packet left.
     pub(crate) const fn on_sent(&mut self, size: u64) {
         self.tokens = self.tokens.saturating_sub(size);
@@ -46,6 +53,13 @@ impl Pacer {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn five_quarters_of_a_window_in_a_round_trip_section_7_7() {
+        // 120 kB in 100 ms are 9.6 Mbit/s.
+        let rate = Pacer::rate(Bytes(120_000), Duration::from_millis(100)).unwrap();
+        assert_eq!(rate.bits_per_second(), 12_000_000);
+    }
 
     #[test]
     fn a_burst_leaves_at_once_and_the_rest_at_five_quarters_of_the_rate_section_7_7() {

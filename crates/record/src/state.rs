@@ -1,6 +1,6 @@
 //! The sender's state as a row.
 
-use units::{Bytes, Duration, Offset};
+use units::{Bytes, Duration, Offset, Rate};
 
 /// What a sender knows at one moment. Offsets count from 0 at the first payload byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,6 +35,12 @@ pub struct SenderState {
     /// Bytes acknowledged that count towards the next step of the window, where the controller
     /// counts them (`partialBytesAcked` of INET's QUIC); else 0.
     pub partial_acked: Bytes,
+    /// Bytes the stack takes to be in the network: sent, neither acknowledged nor reported, and not
+    /// taken for lost (`pipe` of RFC 6675); of QUIC the packets in flight.
+    pub pipe: Bytes,
+    /// What the stack paces at, or would pace at if it did (`sk_pacing_rate` of Linux); `None`
+    /// where it has no such rate, or none yet.
+    pub pacing: Option<Rate>,
 }
 
 impl SenderState {

@@ -199,15 +199,16 @@ impl Endpoint {
             signal,
             th_ack: self.snd.una,
             snd_max: self.snd.max,
-            pipe: self.pipe(),
+            pipe: self.pipe(true),
             snd_wnd: self.snd.wnd,
         }
     }
 
-    /// Bytes under way, as the stack counts them (tcp_compute_pipe of FreeBSD, RFC 6675).
-    fn pipe(&self) -> u64 {
+    /// Bytes under way, as the stack counts them (tcp_compute_pipe of FreeBSD, RFC 6675); as its
+    /// PRR does, where that counts otherwise.
+    pub(crate) fn pipe(&self, for_prr: bool) -> u64 {
         match &self.snd.repair {
-            Repair::Holes(_) => self.holes_pipe(self.snd.una, true),
+            Repair::Holes(_) => self.holes_pipe(self.snd.una, for_prr),
             Repair::Timed(_) => self.snd.map.sums().pipe(),
             Repair::Duplicates => self.snd.max - self.snd.una,
         }

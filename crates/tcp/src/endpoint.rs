@@ -9,7 +9,7 @@ use machine::{Cx, Signal};
 use packet::{Dir, IpVersion, Segment, SynLayout};
 use record::{Cause, Event, Purpose, Recorder, SenderState, Waiting};
 use recovery::{RttEstimator, RttFreeBsd, RttLinux, RttRack, RttRfc};
-use units::{Bytes, Duration, FlowId, Instant, Offset, SeqNum};
+use units::{Bytes, Duration, FlowId, Instant, Offset, Rate, SeqNum};
 
 use crate::ack_policy::AckPolicy;
 use crate::challenge::Challenge;
@@ -338,6 +338,8 @@ impl Endpoint {
             in_recovery: self.cc.in_recovery(),
             in_flight: Bytes(self.snd.max - self.snd.una),
             partial_acked: Bytes::ZERO,
+            pipe: Bytes(self.pipe(false)),
+            pacing: Rate::from_bits_per_second(self.snd.pacing.rate().saturating_mul(8)),
         }
     }
 

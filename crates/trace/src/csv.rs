@@ -264,7 +264,8 @@ const fn kind_name(kind: SentKind) -> &'static str {
     }
 }
 
-const fn cause_name(cause: Cause) -> &'static str {
+/// The word for a cause in the column `detail`.
+pub const fn cause_name(cause: Cause) -> &'static str {
     match cause {
         Cause::Start => "start",
         Cause::SlowStart => "slow_start",
@@ -333,6 +334,8 @@ mod tests {
             in_recovery: false,
             in_flight: Bytes(17_376),
             partial_acked: Bytes::ZERO,
+            pipe: Bytes(17_376),
+            pacing: None,
         }
     }
 

@@ -8,8 +8,10 @@
 //! - [`siftr`]: logs of FreeBSD's siftr, written and read back, also damaged.
 //! - [`tcp_probe`] and [`ss`]: the state of a Linux sender, at every packet and now and then.
 //! - [`qlog`]: logs of QUIC's event vocabulary, written in two forms and read in every generation.
+//! - [`series`]: chosen columns over time, thinned without loss of a peak.
 //! - [`csv`]: one row per event with the sender's state.
 //! - [`svg`]: a chart that looks the same everywhere.
+//! - [`thin`]: series of any length in bounded room, without loss of a peak.
 //!
 //! Every writer streams into an [`io::Write`](std::io::Write) and keeps no more than the packet or
 //! event at hand (and a few numbers per connection).
@@ -23,10 +25,12 @@ pub mod csv;
 mod lines;
 pub mod pcapng;
 pub mod qlog;
+pub mod series;
 pub mod siftr;
 pub mod ss;
 pub mod svg;
 pub mod tcp_probe;
 pub mod tcpdump;
+pub mod thin;
 pub mod unpack;
 mod window;

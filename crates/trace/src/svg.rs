@@ -34,6 +34,7 @@
 //! What it does not do: no logarithms, no second axis on the right, no script.
 
 mod decimate;
+mod heat;
 mod layout;
 mod look;
 mod number;
@@ -41,6 +42,8 @@ mod plot;
 mod scale;
 mod text;
 mod write;
+
+pub use heat::{HeatCell, HeatMap};
 
 /// A picture of one or more panels over a common axis.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,11 +3,12 @@
 use std::process::ExitCode;
 
 use lab::cases::{CASES, Case, Report, find, text};
+use lab::reproduce_page;
 use lab::scenario::nearest;
 
 use crate::cli::ReproduceArgs;
 use crate::failure::Failure;
-use crate::output::print;
+use crate::output::{OutFile, print};
 use crate::progress::Spinner;
 
 pub(super) fn run(args: &ReproduceArgs) -> Result<ExitCode, Failure> {
@@ -16,6 +17,7 @@ pub(super) fn run(args: &ReproduceArgs) -> Result<ExitCode, Failure> {
         list(&cases, args.json)?;
         return Ok(ExitCode::SUCCESS);
     }
+    let mut page = args.report.as_deref().map(OutFile::create).transpose()?;
     let mut report = Report::new();
     for case in cases {
         let spinner = Spinner::new(case.id);
@@ -26,6 +28,14 @@ pub(super) fn run(args: &ReproduceArgs) -> Result<ExitCode, Failure> {
         }
         report.cases.push(result);
     }
+    if let (Some(out), Some(path)) = (&mut page, &args.report) {
+        let spinner = Spinner::new("the page");
+        let page =
+            reproduce_page::page(&report).map_err(|error| Failure::new(error.to_string()))?;
+        drop(spinner);
+        page.write(out).map_err(|error| Failure::file("write", path, &error))?;
+    }
+    page.map_or(Ok(()), OutFile::commit)?;
     if args.json {
         print(&report.to_json())?;
     }

@@ -8,15 +8,18 @@ use lab::capture::{self, Capture, TraceLines};
 use lab::curves::Curves;
 use lab::kernel_log::{BlackBox, Side, Siftr};
 use lab::qlog::Qlog;
+use lab::run_page::RunStory;
 use lab::run_report::{RunReport, table};
 use lab::scenario::nearest;
+use lab::series::SenderSeries;
 use lab::sharing::{self, Sharing};
 use packet::Segment;
 use record::{Event, Movement, Recorder, SenderState, Who};
 use sim::scenario::{Scenario, TapPlace};
 use sim::{Observer, Outcome, Watch};
 use trace::csv::CsvRecorder;
-use trace::qlog::Form;
+use trace::qlog::Form as QlogKind;
+use trace::series::Form;
 use trace::siftr::Generation;
 use units::Instant;
 
@@ -44,6 +47,13 @@ pub(super) fn run(args: RunArgs) -> Result<ExitCode, Failure> {
     let pcap = args.pcap.as_deref().map(|path| create(path, &file)).transpose()?;
     let csv = args.csv.as_deref().map(|path| create(path, &file)).transpose()?;
     let svg = args.svg.as_deref().map(|path| create(path, &file)).transpose()?;
+    let jsonl = args.jsonl.as_deref().map(|path| create(path, &file)).transpose()?;
+    #[cfg(feature = "png")]
+    let png_path = args.png.as_deref();
+    #[cfg(not(feature = "png"))]
+    let png_path: Option<&Path> = None;
+    let png = png_path.map(|path| create(path, &file)).transpose()?;
+    let report = args.report.as_deref().map(|path| create(path, &file)).transpose()?;
     let bblog = args.bblog.as_deref().map(|path| create(path, &file)).transpose()?;
     let siftr = args.siftr.as_deref().map(|path| create(path, &file)).transpose()?;
     let qlog = args.qlog.as_deref().map(|path| create(path, &file)).transpose()?;
@@ -51,10 +61,19 @@ pub(super) fn run(args: RunArgs) -> Result<ExitCode, Failure> {
         ("--pcap", &pcap, args.pcap.as_deref()),
         ("--csv", &csv, args.csv.as_deref()),
         ("--svg", &svg, args.svg.as_deref()),
+        ("--jsonl", &jsonl, args.jsonl.as_deref()),
+        ("--png", &png, png_path),
+        ("--report", &report, args.report.as_deref()),
         ("--bblog", &bblog, args.bblog.as_deref()),
         ("--siftr", &siftr, args.siftr.as_deref()),
         ("--qlog", &qlog, args.qlog.as_deref()),
     ])?;
+    let plan = args.thinning.plan("--columns", args.columns.as_deref())?;
+    if plan.is_some() && csv.is_none() && jsonl.is_none() {
+        return Err(Failure::new("--columns needs --csv or --jsonl"));
+    }
+    // With columns, the rows are those of the columns and not of all events.
+    let (csv, columns_csv) = if plan.is_some() { (None, csv) } else { (csv, None) };
     let wanted = bblog.is_some() || siftr.is_some() || qlog.is_some();
     let logged = match (wanted, &args.log_flow) {
         (true, name) => Some(logged(&mut scenario, name.as_deref())?),
@@ -71,6 +90,7 @@ pub(super) fn run(args: RunArgs) -> Result<ExitCode, Failure> {
         taps => (0..taps).collect(),
     };
 
+    let mut story = report.is_some().then(|| RunStory::of(&mut scenario));
     let scenario = &scenario;
     let comment = format!("{}\nscenario sha256 {}", scenario.title, loaded.sha256);
     let capture = pcap.map(|out| Capture::new(scenario, &capture_taps, &comment, out));
@@ -83,10 +103,16 @@ pub(super) fn run(args: RunArgs) -> Result<ExitCode, Failure> {
         files_wanted,
     };
     let mut seen = Sharing::concerns(scenario).then(|| Sharing::new(scenario));
-    let outcome = if csv.is_some() || svg.is_some() || logged.is_some() {
-        let curves = svg.is_some().then(|| Curves::new(scenario));
-        let mut rows =
-            Rows { csv: csv.map(CsvRecorder::new), curves, bblog: None, siftr: None, qlog: None };
+    let charted = svg.is_some() || png.is_some();
+    let outcome = if csv.is_some() || charted || plan.is_some() || logged.is_some() {
+        let mut rows = Rows {
+            csv: csv.map(CsvRecorder::new),
+            curves: charted.then(|| Curves::new(scenario)),
+            series: plan.map(|plan| SenderSeries::new(scenario, &plan)),
+            bblog: None,
+            siftr: None,
+            qlog: None,
+        };
         if let (Some(side), Some(out)) = (logged, bblog) {
             let log = BlackBox::new(scenario, side, &comment, out);
             rows.bblog = Some(log.map_err(|error| failed(args.bblog.as_deref(), &error))?);
@@ -99,10 +125,10 @@ pub(super) fn run(args: RunArgs) -> Result<ExitCode, Failure> {
             let log = Qlog::new(scenario, side, &loaded.sha256, form(args.qlog_form), out);
             rows.qlog = Some(log.map_err(|error| failed(args.qlog.as_deref(), &error))?);
         }
-        let mut watch = Watch(rows, taps);
-        let outcome = simulate(scenario, &mut watch, seen.as_mut())?;
-        let Watch(rows, watched) = watch;
+        let watched = Watch(rows, taps);
+        let (outcome, told, Watch(rows, watched)) = watch(scenario, story, watched, seen.as_mut())?;
         taps = watched;
+        story = told;
         if let Some(csv) = rows.csv {
             csv.finish().map_err(|error| failed(args.csv.as_deref(), &error))?.commit()?;
         }
@@ -115,16 +141,44 @@ pub(super) fn run(args: RunArgs) -> Result<ExitCode, Failure> {
         if let Some(log) = rows.qlog {
             log.finish().map_err(|error| failed(args.qlog.as_deref(), &error))?.commit()?;
         }
-        if let (Some(curves), Some(mut out)) = (rows.curves, svg) {
+        if let Some(curves) = rows.curves {
             let chart = curves.to_svg(&scenario.title, &subtitle(&file, scenario));
-            let written = out.write_all(chart.as_bytes());
-            written.map_err(|error| failed(args.svg.as_deref(), &error))?;
-            out.commit()?;
+            if let Some(mut out) = svg {
+                let written = out.write_all(chart.as_bytes());
+                written.map_err(|error| failed(args.svg.as_deref(), &error))?;
+                out.commit()?;
+            }
+            #[cfg(feature = "png")]
+            if let Some(mut out) = png {
+                let written = out.write_all(&crate::png::of_svg(&chart)?);
+                written.map_err(|error| failed(png_path, &error))?;
+                out.commit()?;
+            }
+        }
+        if let Some(series) = rows.series {
+            let mut collector = series.into_collector();
+            let outputs = [
+                (columns_csv, Form::Csv, args.csv.as_deref()),
+                (jsonl, Form::JsonLines, args.jsonl.as_deref()),
+            ];
+            for (out, form, path) in outputs {
+                let Some(mut out) = out else { continue };
+                collector.write(form, &mut out).map_err(|error| failed(path, &error))?;
+                out.commit()?;
+            }
         }
         outcome
     } else {
-        simulate(scenario, &mut taps, seen.as_mut())?
+        let (outcome, told, watched) = watch(scenario, story, taps, seen.as_mut())?;
+        taps = watched;
+        story = told;
+        outcome
     };
+    if let (Some(story), Some(mut out)) = (story, report) {
+        let page = story.page(&loaded, &outcome, &name_of(&file));
+        page.write(&mut out).map_err(|error| failed(args.report.as_deref(), &error))?;
+        out.commit()?;
+    }
     drop(taps.progress);
     if let Some(capture) = taps.capture {
         capture.finish().map_err(|error| failed(args.pcap.as_deref(), &error))?.commit()?;
@@ -147,6 +201,22 @@ pub(super) fn run(args: RunArgs) -> Result<ExitCode, Failure> {
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Runs the scenario under all who watch; what they saw is given back.
+fn watch<O: Observer>(
+    scenario: &Scenario,
+    story: Option<RunStory>,
+    mut others: O,
+    seen: Option<&mut Sharing>,
+) -> Result<(Outcome, Option<RunStory>, O), Failure> {
+    // A page wants to be told of every packet, which others need not pay for.
+    let Some(story) = story else {
+        return Ok((simulate(scenario, &mut others, seen)?, None, others));
+    };
+    let mut all = Watch(story, others);
+    let outcome = simulate(scenario, &mut all, seen)?;
+    Ok((outcome, Some(all.0), all.1))
 }
 
 fn simulate<O: Observer>(
@@ -236,10 +306,10 @@ const fn generation(version: SiftrVersion) -> Generation {
     }
 }
 
-const fn form(form: QlogForm) -> Form {
+const fn form(form: QlogForm) -> QlogKind {
     match form {
-        QlogForm::Current => Form::Current,
-        QlogForm::Qvis => Form::Qvis,
+        QlogForm::Current => QlogKind::Current,
+        QlogForm::Qvis => QlogKind::Qvis,
     }
 }
 
@@ -260,8 +330,13 @@ pub(super) fn apart(outputs: &[(&str, &Option<OutFile>, Option<&Path>)]) -> Resu
 
 /// Where a chart comes from.
 pub(super) fn subtitle(file: &Path, scenario: &Scenario) -> String {
-    let name = file.file_name().unwrap_or(file.as_os_str()).to_string_lossy();
+    let name = name_of(file);
     format!("{name}, seed {}, ackclock {}", scenario.seed, env!("CARGO_PKG_VERSION"))
+}
+
+/// Name of a file without its directory.
+fn name_of(file: &Path) -> String {
+    file.file_name().unwrap_or(file.as_os_str()).to_string_lossy().into_owned()
 }
 
 /// An output file, which must not be the scenario itself.
@@ -314,6 +389,7 @@ impl Observer for Taps<'_> {
 pub(super) struct Rows {
     pub(super) csv: Option<CsvRecorder<OutFile>>,
     pub(super) curves: Option<Curves>,
+    pub(super) series: Option<SenderSeries>,
     pub(super) bblog: Option<BlackBox<OutFile>>,
     pub(super) siftr: Option<Siftr<OutFile>>,
     pub(super) qlog: Option<Qlog<OutFile>>,
@@ -328,6 +404,9 @@ impl Recorder for Rows {
         }
         if let Some(curves) = &mut self.curves {
             curves.record(at, who, event, state);
+        }
+        if let Some(series) = &mut self.series {
+            series.record(at, who, event, state);
         }
         if let Some(log) = &mut self.bblog {
             log.record(at, who, event, state);

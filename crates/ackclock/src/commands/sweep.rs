@@ -6,12 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use lab::scenario::{Overrides, Study, StudyOverrides, decode};
-use lab::sweep::{Broken, Row, execute};
+use lab::series::Plan;
+use lab::sweep::{Broken, Row, execute_with_series};
 
-use super::table::summary;
+use super::table::{report, summary};
 use crate::cli::SweepArgs;
 use crate::failure::Failure;
-use crate::output::print;
+use crate::output::{OutFile, print};
 use crate::progress::Runs;
 use crate::store::{Found, Store};
 
@@ -57,24 +58,34 @@ pub(super) fn run(args: SweepArgs) -> Result<ExitCode, Failure> {
         let message = format!("this sweep has {} runs", study.runs());
         return Err(Failure::new(message).hint("add --yes if that is what you want"));
     }
+    let series = args.thinning.plan("--series", args.series.as_deref())?;
     let dir = args.out.unwrap_or_else(|| beside(&file));
-    let store = match Store::open(&dir, &study, args.resume)? {
+    let page = args.report.as_deref().map(OutFile::create).transpose()?;
+    let store = match Store::open(&dir, &study, series.as_ref(), args.resume)? {
         Found::Unfinished(store) => Some(store),
         Found::Complete => None,
     };
     if let Some(store) = store
-        && !work(&study, store, args.jobs)?
+        && !work(&study, store, series.as_ref(), args.jobs)?
     {
         let message = format!("interrupted; --resume goes on with {}\n", dir.display());
         crate::failure::tell(&message);
         return Ok(ExitCode::from(INTERRUPTED));
+    }
+    if let Some((path, out)) = args.report.as_deref().zip(page) {
+        report(&dir, path, out)?;
     }
     print(&summary(&dir, args.json)?)?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// Does the runs that are left; `false` if it was interrupted.
-fn work(study: &Study<'_>, mut store: Store, jobs: Option<usize>) -> Result<bool, Failure> {
+fn work(
+    study: &Study<'_>,
+    mut store: Store,
+    series: Option<&Plan>,
+    jobs: Option<usize>,
+) -> Result<bool, Failure> {
     let stop = Arc::new(AtomicBool::new(false));
     let on_signal = Arc::clone(&stop);
     // Without a handler Ctrl-C ends the program at once, which the journal survives as well.
@@ -85,10 +96,12 @@ fn work(study: &Study<'_>, mut store: Store, jobs: Option<usize>) -> Result<bool
     let done = store.done();
     let mut progress = Runs::new(study.runs(), store.kept());
     let all = 0..study.runs();
-    let result = execute(study, all, &|run| done[run as usize], threads, &stop, |row: Row| {
+    let is_done = |run: u64| done[run as usize];
+    let keep = |row: Row, series: Option<Vec<u8>>| {
         progress.done(row.segments_simulated);
-        store.keep(&row)
-    });
+        store.keep(&row, series.as_deref())
+    };
+    let result = execute_with_series(study, all, &is_done, threads, series, &stop, keep);
     drop(progress);
     result.map_err(|broken| match broken {
         Broken::Scenario(run, errors) => {

@@ -1,15 +1,17 @@
 //! `ackclock table`: the runs of a sweep as a table of two sides.
 
+use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 
 use lab::scenario::nearest;
 use lab::sweep::csv::{FIGURES, Figure};
+use lab::sweep::page::{MOST, SweepPage};
 use lab::sweep::pivot::{Pivot, Question};
 
 use crate::cli::TableArgs;
 use crate::failure::{Failure, tell};
-use crate::output::print;
+use crate::output::{OutFile, print};
 use crate::store::{read_about, rows};
 
 /// Lines of a table that are shown without being asked for.
@@ -17,6 +19,7 @@ const MANY: usize = 60;
 
 pub(super) fn run(args: &TableArgs) -> Result<ExitCode, Failure> {
     let about = read_about(&args.dir)?;
+    let about_title = about.title();
     let keys = about.axes.concat();
     let all_known = |asked: &[String]| asked.iter().try_for_each(|key| known(key, &keys));
     let (mut side, mut top) = (split(&args.rows), split(&args.cols));
@@ -43,12 +46,67 @@ pub(super) fn run(args: &TableArgs) -> Result<ExitCode, Failure> {
     if let (Some(flow), true, true) = (&args.flow, cells.is_empty(), count > 0) {
         return Err(Failure::new(format!("--flow: no run has a flow {flow:?}")));
     }
+    if let Some(path) = &args.report {
+        report(&args.dir, path, OutFile::create(path)?)?;
+    }
+    #[cfg(feature = "png")]
+    let png_path = args.png.as_deref();
+    #[cfg(not(feature = "png"))]
+    let png_path: Option<&Path> = None;
+    if args.svg.is_some() || png_path.is_some() {
+        let mut title = about_title;
+        if title.is_empty() {
+            title = args.dir.display().to_string();
+        }
+        let map = pivot.heat_map(&title, &format!("ackclock {}", env!("CARGO_PKG_VERSION")));
+        if let Some(path) = &args.svg {
+            write(path, map.as_bytes())?;
+        }
+        #[cfg(feature = "png")]
+        if let Some(path) = png_path {
+            write(path, &crate::png::of_svg(&map)?)?;
+        }
+    }
     if args.json {
         print(&(serde_json::to_string_pretty(&cells).unwrap_or_default() + "\n"))?;
     } else {
         print(&pivot.text())?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    let mut out = OutFile::create(path)?;
+    out.write_all(bytes).map_err(|error| Failure::file("write", path, &error))?;
+    out.commit()
+}
+
+/// Writes the page of the sweep in `dir`.
+pub(super) fn report(dir: &Path, path: &Path, mut out: OutFile) -> Result<(), Failure> {
+    let about = read_about(dir)?;
+    let mut page = SweepPage::new(about.axes.clone());
+    let mut full = false;
+    let count = rows(dir, |row| full |= page.add(&row).is_err())?;
+    if full {
+        let message = format!("a page holds {MOST} flows of runs, {} has more", dir.display());
+        return Err(Failure::new(message).hint("sweep a part of the grid, with --only"));
+    }
+    let (side, top) = sides(about.axes.clone());
+    let figure = Figure::named("goodput").unwrap_or(FIGURES[0]);
+    let (means, _) =
+        fill(dir, Pivot::new(Question { rows: side, columns: top, figure, flow: None }))?;
+    let mut title = about.title();
+    if title.is_empty() {
+        title = dir.display().to_string();
+    }
+    let mut facts = vec![("runs".to_owned(), count.to_string())];
+    if count < about.runs {
+        facts[0].1 = format!("{count} of {}", about.runs);
+    }
+    facts.push(("sweep sha256".to_owned(), about.sha256));
+    let page = page.page(&title, facts, &means);
+    page.write(&mut out).map_err(|error| Failure::file("write", path, &error))?;
+    out.commit()
 }
 
 /// What a finished sweep is told with.

@@ -56,6 +56,11 @@ fn sweeps() {
 }
 
 #[test]
+fn reports() {
+    check("docs/reports.md");
+}
+
+#[test]
 fn closed_forms() {
     check("docs/theory.md");
 }

@@ -224,3 +224,83 @@ fn the_sample_scenarios_run() {
     }
     assert!(count >= 3, "{count}");
 }
+
+#[test]
+fn columns_over_time_keep_every_peak() {
+    let place = Place::new("columns_over_time_keep_every_peak");
+    place.write("small.toml", SMALL);
+    let run = |more: &[&str]| place.run(&[&["run", "small.toml"][..], more].concat());
+    run(&["--csv", "all.csv"]).ok();
+    run(&[
+        "--csv",
+        "some.csv",
+        "--jsonl",
+        "some.jsonl",
+        "--columns",
+        "cwnd,flight",
+        "--every",
+        "20ms",
+    ])
+    .ok();
+    let read = |name: &str| String::from_utf8(place.read(name)).unwrap();
+    let column = |text: &str, name: &str| -> Vec<u64> {
+        let head: Vec<&str> = text.lines().next().unwrap().split(',').collect();
+        let at = head.iter().position(|known| *known == name).unwrap();
+        let host = head.iter().position(|known| *known == "host");
+        let ours = |line: &&str| host.is_none_or(|at| line.split(',').nth(at) == Some("0"));
+        let cells = text.lines().skip(1).filter(ours).filter_map(|line| line.split(',').nth(at));
+        cells.filter_map(|cell| cell.parse().ok()).collect()
+    };
+    let (all, some) = (read("all.csv"), read("some.csv"));
+    assert!(some.starts_with("time_s,flow,cwnd_bytes,flight_bytes\n"), "{some}");
+    assert!(some.lines().count() * 3 < all.lines().count());
+    for name in ["cwnd_bytes", "flight_bytes"] {
+        assert_eq!(column(&all, name).iter().max(), column(&some, name).iter().max(), "{name}");
+    }
+    let first: serde_json::Value =
+        serde_json::from_str(read("some.jsonl").lines().next().unwrap()).unwrap();
+    assert_eq!(
+        (&first["flow"], read("some.jsonl").lines().count() + 1),
+        (&"bulk".into(), some.lines().count())
+    );
+    let err = run(&["--csv", "x", "--columns", "cwmd"]).refused();
+    assert!(
+        err.contains("--columns: there is no column \"cwmd\"") && err.contains("\"cwnd\""),
+        "{err}"
+    );
+    let err = run(&["--csv", "x", "--every", "10ms"]).refused();
+    assert!(err.contains("--every needs --columns"), "{err}");
+    let err = run(&["--columns", "cwnd"]).refused();
+    assert!(err.contains("--columns needs --csv or --jsonl"), "{err}");
+    let err = run(&["--csv", "x", "--columns", "cwnd", "--every", "10"]).refused();
+    assert!(err.contains("has no unit"), "{err}");
+}
+
+#[test]
+fn a_page_is_one_file_and_the_same_each_time() {
+    let place = Place::new("a_page_is_one_file_and_the_same_each_time");
+    place.write("small.toml", SMALL);
+    for name in ["a.html", "b.html"] {
+        place.run(&["run", "small.toml", "--report", name]).ok();
+    }
+    assert!(place.read("a.html") == place.read("b.html"));
+    assert!(place.read("a.html").starts_with(b"<!doctype html>"));
+    assert_eq!(place.files(), ["a.html", "b.html", "small.toml"]);
+    let err = place.run(&["run", "small.toml", "--report", "none/a.html"]).refused();
+    assert!(err.contains("none/a.html"), "{err}");
+}
+
+#[cfg(feature = "png")]
+#[test]
+fn a_chart_as_png_is_the_same_each_time() {
+    let place = Place::new("a_chart_as_png_is_the_same_each_time");
+    place.write("small.toml", SMALL);
+    for name in ["a.png", "b.png"] {
+        place.run(&["run", "small.toml", "--png", name]).ok();
+    }
+    assert!(place.read("a.png") == place.read("b.png"));
+    assert_eq!(&place.read("a.png")[..8], b"\x89PNG\r\n\x1a\n");
+    // Twice the width of the SVG.
+    let width = u32::from_be_bytes(place.read("a.png")[16..20].try_into().unwrap());
+    assert_eq!(width, 1_760);
+}

@@ -195,3 +195,55 @@ fn a_table_answers_what_is_asked() {
     assert!(table(&["--flow", "x"]).refused().contains("no run has a flow"));
     assert!(place.run(&["table", "nowhere"]).refused().contains("holds no sweep"));
 }
+
+#[test]
+fn series_of_each_run_are_kept_and_resumed() {
+    let place = place("series_of_each_run_are_kept_and_resumed");
+    let few = [&AXES[..4], &["--repeat=2", "--series", "cwnd,flight", "--every", "5ms"]].concat();
+    let sweep = |more: &[&str]| place.run(&[&few[..], more].concat());
+    sweep(&["--jobs", "1", "--out", "one"]).ok();
+    sweep(&["--jobs", "4", "--out", "four"]).ok();
+    for run in 0..6 {
+        let name = |dir: &str| format!("{dir}/series/{run}.csv");
+        let one = place.read(&name("one"));
+        assert!(one.starts_with(b"time_s,flow,cwnd_bytes,flight_bytes\n"));
+        assert!(one == place.read(&name("four")), "{run}");
+    }
+    // A run whose row was lost in a crash gets its series again.
+    let (first, last) = ("one/series/0.csv", "one/series/5.csv");
+    let whole = [place.read(first), place.read(last)];
+    std::fs::rename(place.0.join("one/runs.jsonl"), place.0.join("rows")).unwrap();
+    std::fs::remove_file(place.0.join(last)).unwrap();
+    let rows = String::from_utf8(place.read("rows")).unwrap();
+    let kept: Vec<&str> = rows.lines().take(5).collect();
+    place.write("one/runs.part.jsonl", kept.join("\n") + "\n");
+    sweep(&["--out", "one", "--resume"]).ok();
+    assert!([place.read(first), place.read(last)] == whole);
+    assert!(place.read("one/runs.jsonl") == rows.as_bytes());
+    let others =
+        [&AXES[..4], &["--repeat=2", "--out", "one", "--resume", "--series", "cwnd"]].concat();
+    let err = place.run(&others).refused();
+    assert!(err.contains("holds this sweep with other series"), "{err}");
+}
+
+#[test]
+fn a_table_is_drawn_as_a_heat_map() {
+    let place = place("a_table_is_drawn_as_a_heat_map");
+    place.run(&[&AXES[..4], &["--repeat=2"]].concat()).ok();
+    place
+        .run(&[
+            "table",
+            "small.sweep",
+            "--rows",
+            "path.forward.delay",
+            "--cols",
+            "seed",
+            "--svg",
+            "a.svg",
+        ])
+        .ok();
+    let svg = String::from_utf8(place.read("a.svg")).unwrap();
+    assert!(svg.starts_with("<svg ") && svg.contains("mean of each cell"), "{svg}");
+    // The last of a cell's halves stands alone: one run for each seed.
+    assert!(!svg.contains('±'), "{svg}");
+}

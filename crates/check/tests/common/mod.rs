@@ -55,6 +55,8 @@ pub(crate) fn state(una: u64, max: u64, cwnd: u64) -> SenderState {
         in_recovery: false,
         in_flight: Bytes(max - una),
         partial_acked: Bytes::ZERO,
+        pipe: Bytes(max - una),
+        pacing: None,
     }
 }
 

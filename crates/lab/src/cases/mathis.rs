@@ -19,6 +19,11 @@ use super::{CaseError, Knob, Measured};
 /// The scenario of the case.
 pub(crate) const SCENARIO: &str = include_str!("../../../../scenarios/mathis.toml");
 
+/// The path of the document: 2 ms, one packet in 50 lost.
+pub(crate) fn document_path() -> Result<::theory::Path, CaseError> {
+    theory::path(units::Duration::from_millis(2), 50)
+}
+
 /// Runs all groups of rows.
 pub(super) fn measure() -> Result<Measured, CaseError> {
     let mut rows = theory::rows()?;

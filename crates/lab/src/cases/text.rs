@@ -54,13 +54,7 @@ fn table(out: &mut String, rows: &[Row]) {
         ["", "figure", "published", "measured", "unit", "kind", "band or deviation", "note"]
             .map(str::to_owned);
     let mut lines = vec![header];
-    // Notes stand below the table, each once.
-    let mut notes: Vec<&str> = Vec::new();
-    for row in rows {
-        if !row.note.is_empty() && !notes.contains(&row.note.as_str()) {
-            notes.push(&row.note);
-        }
-    }
+    let notes = notes(rows);
     lines.extend(rows.iter().map(|row| cells(row, &notes)));
     let mut widths = [0; 8];
     for line in &lines {
@@ -84,7 +78,19 @@ fn table(out: &mut String, rows: &[Row]) {
     }
 }
 
-fn cells(row: &Row, notes: &[&str]) -> [String; 8] {
+/// The notes below the table, each once.
+pub(crate) fn notes(rows: &[Row]) -> Vec<&str> {
+    let mut notes: Vec<&str> = Vec::new();
+    for row in rows {
+        if !row.note.is_empty() && !notes.contains(&row.note.as_str()) {
+            notes.push(&row.note);
+        }
+    }
+    notes
+}
+
+/// The cells of a row; its note by number.
+pub(crate) fn cells(row: &Row, notes: &[&str]) -> [String; 8] {
     let verdict = match row.holds {
         Some(true) => "ok",
         Some(false) => "MISS",

@@ -99,6 +99,8 @@ impl Tcb {
                 in_recovery: false,
                 in_flight: zero,
                 partial_acked: zero,
+                pipe: zero,
+                pacing: None,
             },
             after: None,
             iss: 0,

@@ -9,10 +9,15 @@ use std::sync::mpsc;
 use std::thread;
 
 use cc::outside::Gone;
+use record::{Event, Movement, Recorder, SenderState, Who};
+use sim::Observer;
+use trace::series::Form;
+use units::Instant;
 
 use super::Row;
 use crate::scenario::{ScenarioError, Study};
-use crate::sharing::{Sharing, SharingReport};
+use crate::series::{Plan, SenderSeries};
+use crate::sharing::Sharing;
 
 /// Rows that wait for the one who keeps them, for each thread.
 const WAITING: usize = 64;
@@ -42,6 +47,24 @@ pub fn execute<E>(
     stop: &AtomicBool,
     mut keep: impl FnMut(Row) -> Result<(), E>,
 ) -> Result<(), Broken<E>> {
+    execute_with_series(study, runs, done, threads, None, stop, |row, _| keep(row))
+}
+
+/// The same; each row comes with the series of its run as CSV, if `series` are wanted. Runs under
+/// way
+/// are finished and kept.
+///
+/// # Errors
+/// The first that happened; rows that were finished by then have been kept.
+pub fn execute_with_series<E>(
+    study: &Study<'_>,
+    runs: Range<u64>,
+    done: &(dyn Fn(u64) -> bool + Sync),
+    threads: usize,
+    series: Option<&Plan>,
+    stop: &AtomicBool,
+    mut keep: impl FnMut(Row, Option<Vec<u8>>) -> Result<(), E>,
+) -> Result<(), Broken<E>> {
     let threads = threads.max(1);
     let end = runs.end.min(study.runs());
     let next = AtomicU64::new(runs.start);
@@ -57,7 +80,7 @@ pub fn execute<E>(
                     if run >= end {
                         break;
                     }
-                    if !done(run) && sender.send(simulate(study, run)).is_err() {
+                    if !done(run) && sender.send(simulate(study, run, series)).is_err() {
                         break;
                     }
                 }
@@ -67,7 +90,7 @@ pub fn execute<E>(
         let mut broken = None;
         for row in rows {
             let kept = match row {
-                Ok(row) if broken.is_none() => keep(row).map_err(Broken::Kept),
+                Ok((row, series)) if broken.is_none() => keep(row, series).map_err(Broken::Kept),
                 Ok(_) => Ok(()),
                 Err(Fault::Scenario(run, errors)) => Err(Broken::Scenario(run, errors)),
                 Err(Fault::Run(run, message)) => Err(Broken::Run(run, message)),
@@ -87,22 +110,35 @@ enum Fault {
     Run(u64, String),
 }
 
-fn simulate(study: &Study<'_>, run: u64) -> Result<Row, Fault> {
+/// A row, and the series of its run.
+type Done = (Row, Option<Vec<u8>>);
+
+fn simulate(study: &Study<'_>, run: u64, series: Option<&Plan>) -> Result<Done, Fault> {
     let scenario = study.scenario(run).map_err(|errors| Fault::Scenario(run, errors))?;
+    let mut told = series.map(|plan| SenderSeries::new(&scenario, plan));
     // A fault of the program in one run must not take the others with it.
     let work = || {
-        if !Sharing::concerns(&scenario) {
-            return Ok((sim::run(&scenario, &mut record::Off)?, SharingReport::default()));
-        }
-        let mut seen = Sharing::new(&scenario);
-        let outcome = sim::run(&scenario, &mut seen)?;
-        let report = seen.report(&scenario, &outcome);
+        let mut seen = Sharing::concerns(&scenario).then(|| Sharing::new(&scenario));
+        let outcome = match (&mut told, &mut seen) {
+            (None, None) => sim::run(&scenario, &mut record::Off)?,
+            (None, Some(seen)) => sim::run(&scenario, seen)?,
+            (Some(told), None) => sim::run(&scenario, told)?,
+            (Some(told), Some(seen)) => sim::run(&scenario, &mut Beside(told, seen))?,
+        };
+        let report = seen.map(|seen| seen.report(&scenario, &outcome)).unwrap_or_default();
         Ok::<_, sim::SetupError>((outcome, report))
     };
     let (outcome, sharing) = catch_unwind(AssertUnwindSafe(work))
         .map_err(|thrown| Fault::Run(run, why(&thrown)))?
         .map_err(|error| Fault::Run(run, format!("the scenario cannot be set up: {error:?}")))?;
-    Ok(Row::new(study, run, &outcome, sharing))
+    let series = told.map(|told| {
+        let mut csv = Vec::new();
+        // Writing into memory does not fail.
+        let written = told.into_collector().write(Form::Csv, &mut csv);
+        debug_assert!(written.is_ok());
+        csv
+    });
+    Ok((Row::new(study, run, &outcome, sharing), series))
 }
 
 /// Why a run was left.
@@ -112,3 +148,22 @@ fn why(thrown: &Box<dyn Any + Send>) -> String {
         None => "the program failed, which is a fault of its own".to_owned(),
     }
 }
+
+/// Two that watch one run, lent for it.
+struct Beside<'a>(&'a mut SenderSeries, &'a mut Sharing);
+
+impl Recorder for Beside<'_> {
+    const ON: bool = true;
+    const PACKETS: bool = true;
+
+    fn record(&mut self, at: Instant, who: Who, event: Event, state: Option<&SenderState>) {
+        self.0.record(at, who, event, state);
+        self.1.record(at, who, event, state);
+    }
+
+    fn moved(&mut self, at: Instant, movement: Movement) {
+        self.1.moved(at, movement);
+    }
+}
+
+impl Observer for Beside<'_> {}

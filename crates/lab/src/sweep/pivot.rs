@@ -1,6 +1,7 @@
 //! A table with axes along its sides and a figure in its cells.
 
 use serde::Serialize;
+use trace::svg::{HeatCell, HeatMap};
 
 use super::Row;
 use super::csv::Figure;
@@ -124,6 +125,50 @@ impl Pivot {
         crate::run_report::aligned(&rows)
     }
 
+    /// As a picture: a heat map in SVG, every colour a mean.
+    pub fn heat_map(&self, title: &str, subtitle: &str) -> String {
+        let (scale, unit) = self.unit();
+        let known = || self.cells.iter().flatten().filter(|cell| cell.count > 0);
+        let least = known().map(|cell| cell.mean).fold(f64::INFINITY, f64::min);
+        let most = known().map(|cell| cell.mean).fold(f64::NEG_INFINITY, f64::max);
+        let cell = |cell: Summary| {
+            let part = if most > least { (cell.mean - least) / (most - least) } else { 0.5 };
+            let digits = decimals(cell.mean / scale, 4);
+            HeatCell {
+                text: format!("{:.digits$}", cell.mean / scale),
+                half: cell.confidence().map_or_else(String::new, |half| {
+                    let digits = decimals(half / scale, 2).min(digits);
+                    format!("± {:.digits$}", half / scale)
+                }),
+                part: (part * 1_000.0) as u16,
+            }
+        };
+        let cells = self.cells.iter().flat_map(|line| {
+            (0..self.tops.len())
+                .map(|top| line.get(top).copied().filter(|found| found.count > 0).map(cell))
+        });
+        let end = |value: f64| match value.is_finite() {
+            true => format!("{}{unit}", number(value / scale)),
+            false => String::new(),
+        };
+        let figure = self.question.figure.short().replace('_', " ");
+        let subtitle = format!("{figure}{unit}, mean of each cell; {subtitle}");
+        let map = HeatMap {
+            title,
+            subtitle: &subtitle,
+            sides: [&self.question.rows.join(", "), &self.question.columns.join(", ")],
+            rows: self.sides.iter().map(|side| side.join(", ")).collect(),
+            columns: self.tops.iter().map(|top| top.join(", ")).collect(),
+            cells: cells.collect(),
+            ends: [end(least), end(most)],
+        };
+        let mut svg = Vec::new();
+        // Writing into memory does not fail.
+        let written = map.write(&mut svg);
+        debug_assert!(written.is_ok());
+        String::from_utf8_lossy(&svg).into_owned()
+    }
+
     /// What numbers are divided by for people, and the unit they then have.
     fn unit(&self) -> (f64, &'static str) {
         let largest = self.cells.iter().flatten().fold(0.0_f64, |most, cell| most.max(cell.max));
@@ -240,6 +285,19 @@ delay  cc=reno        cc=cubic
         let cells = pivot(&["delay"], &[], &rows).cells();
         assert_eq!(cells.len(), 2);
         assert_eq!((cells[1].count, cells[1].min, cells[1].max), (2, 0.5e6, 5e6));
+    }
+
+    #[test]
+    fn a_heat_map_has_every_cell_once() {
+        let rows =
+            [row(0, "5ms", "reno", 8e6), row(1, "9ms", "reno", 5e6), row(2, "9ms", "cubic", 1e6)];
+        let svg = pivot(&["delay"], &["cc"], &rows).heat_map("t", "s");
+        for text in [">8.000<", ">5.000<", ">1.000<", ">8 Mbit/s<", ">goodput Mbit/s, mean of each"]
+        {
+            assert_eq!(svg.matches(text).count(), 1, "{text}: {svg}");
+        }
+        // One cell holds nothing.
+        assert_eq!(svg.matches("#eaeef2").count(), 1);
     }
 
     #[test]

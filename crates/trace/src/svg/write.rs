@@ -10,8 +10,8 @@ use super::plot::{Plot, write_plot, write_sample};
 use super::text::Escaped;
 use super::{Chart, Panel};
 
-const INK: &str = "#1f2328";
-const FONTS: &str =
+pub(super) const INK: &str = "#1f2328";
+pub(super) const FONTS: &str =
     "-apple-system,BlinkMacSystemFont,'Segoe UI',Helvetica,Arial,'DejaVu Sans',sans-serif";
 
 impl Chart<'_> {

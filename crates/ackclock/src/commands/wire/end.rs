@@ -53,8 +53,14 @@ pub(super) fn run(mut args: EndArgs, sends: bool) -> Result<ExitCode, Failure> {
     let mut scenario = loaded.scenario.clone();
     let comment = format!("{}\nscenario sha256 {}", scenario.title, loaded.sha256);
     let curves = svg.is_some().then(|| Curves::new(&scenario));
-    let mut rows =
-        Rows { csv: csv.map(CsvRecorder::new), curves, bblog: None, siftr: None, qlog: None };
+    let mut rows = Rows {
+        csv: csv.map(CsvRecorder::new),
+        curves,
+        series: None,
+        bblog: None,
+        siftr: None,
+        qlog: None,
+    };
     if bblog.is_some() || qlog.is_some() {
         let side = own_side(&mut scenario, inside, sends);
         if let Some(out) = bblog {

@@ -1,0 +1,131 @@
+//! Pages of small runs.
+
+use report::page::{Page, Part};
+use report::plots::{Plots, Series};
+use report::table::Table;
+
+use super::RunStory;
+use crate::scenario::{Overrides, load};
+
+/// A queue of one bandwidth-delay product overflows again and again.
+const LOSSY: &str = r#"
+title = "two hosts"
+seed = 7
+host.a = { profile = "freebsd-14.3", cc = "newreno" }
+host.b = { profile = "linux-6.18" }
+path = [ { from = "a", to = "b", forward = [
+    { link = { rate = "20Mbit/s", buffer = "1bdp" } }, { delay = "10ms" },
+], return = [ { delay = "10ms" } ] } ]
+flow = [ { name = "bulk", from = "a", to = "b", bulk = "3MB" } ]
+"#;
+
+fn page_of(text: &str, set: &[&str], points: usize) -> (Page, sim::Outcome) {
+    let set = set.iter().map(|s| (*s).to_owned()).collect();
+    let overrides = Overrides { set, ..Overrides::default() };
+    let loaded = load(text, "two.toml", &overrides).unwrap();
+    let mut scenario = loaded.scenario.clone();
+    let mut story = RunStory::new(&mut scenario, points);
+    let outcome = sim::run(&scenario, &mut story).unwrap();
+    (story.page(&loaded, &outcome, "two.toml"), outcome)
+}
+
+fn plots(page: &Page) -> &Plots {
+    let found = page.parts.iter().find_map(|part| match part {
+        Part::Plots(plots) => Some(plots),
+        _ => None,
+    });
+    found.unwrap()
+}
+
+fn table<'p>(page: &'p Page, caption: &str) -> &'p Table {
+    let found = page.parts.iter().find_map(|part| match part {
+        Part::Table(table) if table.caption == caption => Some(table),
+        _ => None,
+    });
+    found.unwrap()
+}
+
+fn series<'p>(page: &'p Page, name: &str) -> &'p Series {
+    let all = plots(page).panels.iter().flat_map(|panel| &panel.series);
+    all.into_iter().find(|series| series.name == name).unwrap_or_else(|| panic!("no {name}"))
+}
+
+#[test]
+fn all_bytes_and_all_losses_are_on_the_page() {
+    let (page, outcome) = page_of(LOSSY, &[], 1_000_000);
+    let flow = &outcome.flows[0];
+    let data = series(&page, "data");
+    assert_eq!(data.top.iter().zip(&data.y).map(|(to, from)| to - from).sum::<i64>(), 3_000_000);
+    assert!(flow.retransmitted_segments > 0);
+    let again = series(&page, "retransmission");
+    let bytes: i64 = again.top.iter().zip(&again.y).map(|(to, from)| to - from).sum();
+    assert!(bytes > 0 && bytes as u64 <= flow.retransmitted_segments * flow.mss.get());
+    // A full queue loses what comes, and nothing is turned around: what goes again in vain went
+    // again twice.
+    let needless = series(&page, "needless");
+    for from in &needless.y {
+        assert_eq!(again.y.iter().filter(|other| *other == from).count(), 2);
+    }
+    assert!(needless.y.len() * 10 < again.y.len());
+    assert_eq!(*series(&page, "acknowledged").y.last().unwrap(), 3_000_001);
+    assert_eq!(*series(&page, "cwnd").y.iter().max().unwrap() as u64, flow.max_cwnd.get());
+    let events = table(&page, "Events");
+    let count = |what: &str| events.rows.iter().filter(|row| row[1].text.contains(what)).count();
+    assert_eq!(count("fast recovery begins") as u64, flow.fast_recoveries);
+    assert_eq!(count("timer fired") as u64, flow.rtos);
+}
+
+#[test]
+fn rounds_share_out_all_bytes() {
+    let (page, _) = page_of(LOSSY, &[], 1_000_000);
+    let rounds = table(&page, "Round by round");
+    let sum = |column: usize| {
+        rounds.rows.iter().map(|row| row[column].text.parse::<u64>().unwrap()).sum::<u64>()
+    };
+    // What the FIN takes is acknowledged as a byte.
+    assert!((2_990_000..=3_000_001).contains(&sum(8)), "{}", sum(8));
+    let first: Vec<&str> = rounds.rows[0].iter().map(|cell| cell.text.as_str()).collect();
+    // An initial window of ten segments, in a round trip of the path and the line.
+    assert_eq!(first[3..6], ["14480", "10.0", "14480"]);
+    // While slow start runs, all of a flight is acknowledged after the path and the line.
+    let took = |row: &Vec<report::table::Cell>| row[2].text.parse::<f64>().unwrap();
+    assert!(rounds.rows[..4].iter().all(|row| took(row) > 20.0), "{rounds:?}");
+    // In ticks of a millisecond, from 20 ms of the path on.
+    assert!(rounds.rows.iter().all(|row| row[10].text.starts_with(['2', '3', '4'])), "{rounds:?}");
+}
+
+#[test]
+fn reordered_packets_are_sent_again_in_vain() {
+    // Groups of four turned around, 5 ms between neighbours; no queue is ever full.
+    let text = include_str!("../../../../scenarios/reordering.toml");
+    let set = ["duration=1s", "path.0.forward.2.reorder.gap=5ms"];
+    let (page, outcome) = page_of(text, &set, 1_000_000);
+    assert!(outcome.flows[0].retransmitted_segments > 0);
+    let bytes = |name: &str| {
+        let series = series(&page, name);
+        series.top.iter().zip(&series.y).map(|(to, from)| to - from).sum::<i64>()
+    };
+    assert!(bytes("needless") > 0);
+    assert_eq!(bytes("needless"), bytes("retransmission"));
+}
+
+#[test]
+fn a_long_run_fits_into_the_room_given_and_loses_no_peak() {
+    let (page, outcome) = page_of(LOSSY, &["flow.0.bulk=30MB"], 4_000);
+    let kept: usize =
+        plots(&page).panels.iter().flat_map(|p| &p.series).map(|series| series.x.len()).sum();
+    assert!(kept < 4_500, "{kept}");
+    let cwnd = series(&page, "cwnd");
+    assert!(cwnd.thinned.contains("ms the first, lowest, highest and last"));
+    assert_eq!(*cwnd.y.iter().max().unwrap() as u64, outcome.flows[0].max_cwnd.get());
+}
+
+#[test]
+fn a_page_of_a_run_has_the_same_bytes_each_time() {
+    let html = || {
+        let mut html = Vec::new();
+        page_of(LOSSY, &[], 1_000_000).0.write(&mut html).unwrap();
+        html
+    };
+    assert!(html() == html());
+}

@@ -1,0 +1,45 @@
+//! The runs of a sweep, to be looked at along any two of its axes.
+
+/// Runs with what each sets and what each measured.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Grid {
+    /// Name within the page: letters, digits and hyphens.
+    pub id: String,
+    /// What was varied.
+    pub axes: Vec<GridAxis>,
+    /// What was measured.
+    pub figures: Vec<GridFigure>,
+    /// Names of the flows.
+    pub flows: Vec<String>,
+    /// One for each flow of each run.
+    pub points: Vec<GridPoint>,
+}
+
+/// What was varied.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct GridAxis {
+    /// Key, or keys that change together.
+    pub name: String,
+    /// Its values in their order.
+    pub values: Vec<String>,
+}
+
+/// What was measured.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct GridFigure {
+    /// Name.
+    pub name: String,
+    /// Unit of its numbers: s, B and bit/s are shown with prefixes.
+    pub unit: String,
+}
+
+/// A flow of a run.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct GridPoint {
+    /// Index of the value on each axis.
+    pub at: Vec<u32>,
+    /// Index of the flow's name.
+    pub flow: u32,
+    /// The figures in their order; `None` where there is none.
+    pub figures: Vec<Option<f64>>,
+}

@@ -1,0 +1,396 @@
+//! Chosen columns of senders' states over time, thinned without loss of a peak.
+//!
+//! Time is cut into buckets; of each, and of each flow, the rows are kept that are first, last, and
+//! lowest or highest in any of the columns: true states of the sender, never means. Without buckets
+//! a row is kept whenever one of the columns changes.
+//!
+//! ```
+//! use trace::series::{Columns, Form, Thinning};
+//! # use ackclock_trace as trace;
+//!
+//! let columns = Columns::parse("cwnd, flight").unwrap();
+//! assert_eq!(columns.names(), ["cwnd_bytes", "flight_bytes"]);
+//! assert_eq!(Columns::parse("cwmd").unwrap_err().0, "cwmd");
+//! let thinning = Thinning::Every(units::Duration::from_millis(10));
+//! # let _ = (thinning, Form::Csv);
+//! ```
+
+use std::fmt::Write as _;
+use std::io::{self, Write};
+
+use record::SenderState;
+use units::{Bytes, Duration, Instant, Rate};
+
+/// A column of a sender's state.
+#[derive(Debug, Clone, Copy)]
+pub struct Column {
+    /// Name, with its unit.
+    pub name: &'static str,
+    of: fn(&SenderState) -> Option<u64>,
+    /// Digits behind the decimal point.
+    decimals: u32,
+}
+
+/// All columns there are. Times are kept in nanoseconds and written in microseconds.
+pub const COLUMNS: [Column; 16] = [
+    column("snd_una_bytes", 0, |state| Some(state.snd_una.0)),
+    column("snd_nxt_bytes", 0, |state| Some(state.snd_nxt.0)),
+    column("snd_max_bytes", 0, |state| Some(state.snd_max.0)),
+    column("flight_bytes", 0, |state| Some(state.flight().get())),
+    column("pipe_bytes", 0, |state| Some(state.pipe.get())),
+    column("cwnd_bytes", 0, |state| Some(state.cwnd.get())),
+    column("cwnd_mss", 3, |state| Some(thousandths(state.cwnd, state.mss))),
+    column("flight_mss", 3, |state| Some(thousandths(state.flight(), state.mss))),
+    column("ssthresh_bytes", 0, |state| state.ssthresh.map(Bytes::get)),
+    column("snd_wnd_bytes", 0, |state| Some(state.snd_wnd.get())),
+    column("buffered_bytes", 0, |state| Some(state.buffered.get())),
+    column("send_buffer_bytes", 0, |state| Some(state.send_buffer.get())),
+    column("srtt_us", 3, |state| state.srtt.map(Duration::as_nanos)),
+    column("rto_us", 3, |state| Some(state.rto.as_nanos())),
+    column("pacing_bps", 0, |state| state.pacing.map(Rate::bits_per_second)),
+    column("in_recovery", 0, |state| Some(u64::from(state.in_recovery))),
+];
+
+const fn column(name: &'static str, decimals: u32, of: fn(&SenderState) -> Option<u64>) -> Column {
+    Column { name, of, decimals }
+}
+
+fn thousandths(bytes: Bytes, mss: Bytes) -> u64 {
+    bytes.get().saturating_mul(1_000) / mss.get().max(1)
+}
+
+impl Column {
+    /// Its name without the unit, as far as that tells it from the others.
+    pub fn short(&self) -> &'static str {
+        let units = ["_bytes", "_us", "_bps"];
+        units.iter().find_map(|unit| self.name.strip_suffix(unit)).unwrap_or(self.name)
+    }
+}
+
+/// Columns in the order asked for.
+#[derive(Debug, Clone)]
+pub struct Columns(Vec<Column>);
+
+/// No column has this name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NoColumn(
+    /// The name.
+    pub String,
+);
+
+impl Columns {
+    /// Names with commas between; units may be left out.
+    ///
+    /// # Errors
+    /// The first name that is none, or an empty text.
+    pub fn parse(text: &str) -> Result<Self, NoColumn> {
+        let found = text.split(',').map(str::trim).map(|name| {
+            let is = |column: &&Column| column.name == name || column.short() == name;
+            COLUMNS.iter().find(is).copied().ok_or_else(|| NoColumn(name.to_owned()))
+        });
+        found.collect::<Result<Vec<_>, _>>().map(Self)
+    }
+
+    /// Their names.
+    pub fn names(&self) -> Vec<&'static str> {
+        self.0.iter().map(|column| column.name).collect()
+    }
+}
+
+/// How much is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Thinning {
+    /// Every row in which a column changes.
+    None,
+    /// Buckets of this width.
+    Every(Duration),
+    /// At most so many rows of each flow, and a bucket more.
+    Points(usize),
+}
+
+/// How rows are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// Comma-separated, names first.
+    Csv,
+    /// A JSON object a line.
+    JsonLines,
+}
+
+type Values = Box<[Option<u64>]>;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Row {
+    at: u64,
+    values: Values,
+}
+
+/// The rows of one flow.
+#[derive(Debug)]
+struct FlowRows {
+    name: String,
+    kept: Vec<Row>,
+    open: Option<Bucket>,
+    every: u64,
+}
+
+/// The rows of a bucket that may have to be kept.
+#[derive(Debug)]
+struct Bucket {
+    number: u64,
+    first: Row,
+    last: Row,
+    /// For each column the lowest and the highest.
+    peaks: Vec<[Option<Row>; 2]>,
+}
+
+/// Collects the rows of all flows.
+#[derive(Debug)]
+pub struct Collector {
+    columns: Columns,
+    limit: usize,
+    flows: Vec<FlowRows>,
+}
+
+impl Collector {
+    /// For flows of these names.
+    pub fn new(
+        columns: Columns,
+        thinning: Thinning,
+        flows: impl IntoIterator<Item = String>,
+    ) -> Self {
+        let (every, limit) = match thinning {
+            Thinning::None => (0, usize::MAX),
+            Thinning::Every(every) => (every.as_nanos(), usize::MAX),
+            Thinning::Points(points) => (0, points.max(16)),
+        };
+        let flow = |name| FlowRows { name, kept: Vec::new(), open: None, every };
+        Self { columns, limit, flows: flows.into_iter().map(flow).collect() }
+    }
+
+    /// The state of the sender of flow number `flow`; not before any other.
+    pub fn add(&mut self, at: Instant, flow: usize, state: &SenderState) {
+        let Some(rows) = self.flows.get_mut(flow) else { return };
+        let values: Values = self.columns.0.iter().map(|column| (column.of)(state)).collect();
+        let row = Row { at: at.as_nanos(), values };
+        if rows.every > 0 {
+            rows.put(row);
+        } else {
+            match rows.kept.last_mut() {
+                Some(last) if last.values == row.values => return,
+                Some(last) if last.at == row.at => *last = row,
+                _ => rows.kept.push(row),
+            }
+        }
+        while rows.kept.len() > self.limit {
+            rows.widen(self.limit);
+        }
+    }
+
+    /// Writes all rows by time, those of one moment by flow.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write(&mut self, form: Form, out: &mut impl Write) -> io::Result<()> {
+        self.flows.iter_mut().for_each(FlowRows::close);
+        let mut all: Vec<(u64, usize, &Row)> = Vec::new();
+        for (number, flow) in self.flows.iter().enumerate() {
+            all.extend(flow.kept.iter().map(|row| (row.at, number, row)));
+        }
+        // Rows of a flow stay in their order.
+        all.sort_by_key(|&(at, number, _)| (at, number));
+        if form == Form::Csv {
+            writeln!(out, "time_s,flow,{}", self.columns.names().join(","))?;
+        }
+        let mut line = String::new();
+        for (at, number, row) in all {
+            line.clear();
+            self.line(&mut line, form, at, &self.flows[number].name, row);
+            out.write_all(line.as_bytes())?;
+        }
+        Ok(())
+    }
+
+    fn line(&self, line: &mut String, form: Form, at: u64, flow: &str, row: &Row) {
+        let seconds = format_args!("{}.{:09}", at / 1_000_000_000, at % 1_000_000_000).to_string();
+        // A String takes every text.
+        let _ = match form {
+            Form::Csv if flow.contains([',', '"', '\n', '\r']) => {
+                write!(line, "{seconds},\"{}\"", flow.replace('"', "\"\""))
+            }
+            Form::Csv => write!(line, "{seconds},{flow}"),
+            Form::JsonLines => {
+                let name = serde_json::Value::from(flow);
+                write!(line, "{{\"time_s\":{seconds},\"flow\":{name}")
+            }
+        };
+        for (column, value) in self.columns.0.iter().zip(&row.values) {
+            let text = value.map_or(String::new(), |value| decimal(value, column.decimals));
+            let _ = match form {
+                Form::Csv => write!(line, ",{text}"),
+                Form::JsonLines if text.is_empty() => write!(line, ",\"{}\":null", column.name),
+                Form::JsonLines => write!(line, ",\"{}\":{text}", column.name),
+            };
+        }
+        line.push_str(if form == Form::Csv { "\n" } else { "}\n" });
+    }
+}
+
+/// An integer with its decimal point set.
+fn decimal(value: u64, decimals: u32) -> String {
+    if decimals == 0 {
+        return value.to_string();
+    }
+    let one = 10_u64.pow(decimals);
+    format!("{}.{:0width$}", value / one, value % one, width = decimals as usize)
+}
+
+impl FlowRows {
+    fn put(&mut self, row: Row) {
+        let number = row.at / self.every;
+        if let Some(bucket) = self.open.as_mut().filter(|bucket| bucket.number == number) {
+            bucket.add(row);
+            return;
+        }
+        self.close();
+        let peaks =
+            row.values.iter().map(|value| [value.map(|_| row.clone()), value.map(|_| row.clone())]);
+        let peaks = peaks.collect();
+        self.open = Some(Bucket { number, first: row.clone(), last: row, peaks });
+    }
+
+    fn close(&mut self) {
+        let Some(bucket) = self.open.take() else { return };
+        let mut rows = vec![bucket.first];
+        rows.extend(bucket.peaks.into_iter().flatten().flatten());
+        rows.push(bucket.last);
+        // Several rows may have one moment; their order is lost, the last of all stays last.
+        let end = rows.len() - 1;
+        rows[..end].sort_by_key(|row| row.at);
+        for row in rows {
+            if !self.kept.iter().rev().take_while(|kept| kept.at == row.at).any(|kept| *kept == row)
+            {
+                self.kept.push(row);
+            }
+        }
+    }
+
+    fn widen(&mut self, limit: usize) {
+        self.close();
+        let rows = std::mem::take(&mut self.kept);
+        let span = rows.last().map_or(0, |last| last.at) - rows.first().map_or(0, |first| first.at);
+        let each = 2 + 2 * rows.first().map_or(0, |row| row.values.len());
+        self.every = match self.every {
+            0 => (span / (limit / (2 * each)).max(1) as u64).max(1).next_power_of_two(),
+            every => every * 2,
+        };
+        rows.into_iter().for_each(|row| self.put(row));
+    }
+}
+
+impl Bucket {
+    fn add(&mut self, row: Row) {
+        for (column, [low, high]) in self.peaks.iter_mut().enumerate() {
+            let Some(value) = row.values[column] else { continue };
+            let of = |row: &Option<Row>| row.as_ref().and_then(|row| row.values[column]);
+            if of(low).is_none_or(|known| value < known) {
+                *low = Some(row.clone());
+            }
+            if of(high).is_none_or(|known| value > known) {
+                *high = Some(row.clone());
+            }
+        }
+        self.last = row;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use units::Offset;
+
+    use super::*;
+
+    fn state(cwnd: u64, flight: u64) -> SenderState {
+        SenderState {
+            snd_una: Offset(0),
+            snd_nxt: Offset(flight),
+            snd_max: Offset(flight),
+            cwnd: Bytes(cwnd),
+            ssthresh: None,
+            snd_wnd: Bytes(65_535),
+            mss: Bytes(1_000),
+            buffered: Bytes(0),
+            send_buffer: Bytes(0),
+            srtt: Some(Duration::from_nanos(1_500)),
+            rto: Duration::from_millis(1),
+            in_recovery: false,
+            in_flight: Bytes(flight),
+            partial_acked: Bytes::ZERO,
+            pipe: Bytes(flight),
+            pacing: None,
+        }
+    }
+
+    fn written(columns: &str, thinning: Thinning, form: Form, rows: &[(u64, u64, u64)]) -> String {
+        let columns = Columns::parse(columns).unwrap();
+        let mut collector = Collector::new(columns, thinning, ["up".to_owned()]);
+        for &(millis, cwnd, flight) in rows {
+            let at = Instant::ZERO + Duration::from_millis(millis);
+            collector.add(at, 0, &state(cwnd, flight));
+        }
+        let mut out = Vec::new();
+        collector.write(form, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn a_row_stands_where_a_chosen_column_changes() {
+        let rows = [(0, 1_000, 0), (1, 1_000, 500), (2, 2_000, 500)];
+        let expected = "time_s,flow,cwnd_bytes,ssthresh_bytes,srtt_us\n\
+                        0.000000000,up,1000,,1.500\n0.002000000,up,2000,,1.500\n";
+        assert_eq!(written("cwnd,ssthresh,srtt", Thinning::None, Form::Csv, &rows), expected);
+        let json = written("cwnd,ssthresh", Thinning::None, Form::JsonLines, &rows);
+        assert_eq!(
+            json.lines().next().unwrap(),
+            r#"{"time_s":0.000000000,"flow":"up","cwnd_bytes":1000,"ssthresh_bytes":null}"#
+        );
+    }
+
+    #[test]
+    fn a_bucket_keeps_the_peaks_of_every_column() {
+        let rows = [(0, 5, 5), (1, 9, 5), (2, 5, 1), (3, 6, 7), (4, 5, 5), (10, 5, 5)];
+        let text =
+            written("cwnd,flight", Thinning::Every(Duration::from_millis(10)), Form::Csv, &rows);
+        let times: Vec<&str> = text.lines().skip(1).map(|line| &line[..5]).collect();
+        assert_eq!(times, ["0.000", "0.001", "0.002", "0.003", "0.004", "0.010"]);
+        let dull = [(0, 5, 5), (1, 5, 5), (2, 5, 5), (3, 5, 5), (4, 5, 5), (10, 5, 5)];
+        let text =
+            written("cwnd,flight", Thinning::Every(Duration::from_millis(10)), Form::Csv, &dull);
+        assert_eq!(text.lines().count(), 4, "{text}");
+    }
+
+    #[test]
+    fn a_limit_is_kept_and_no_peak_lost() {
+        let rows: Vec<(u64, u64, u64)> =
+            (0..5_000).map(|n| (n, 1_000 + n * 7_919 % 5_003, n * 31 % 977)).collect();
+        let text = written("cwnd,flight", Thinning::Points(100), Form::Csv, &rows);
+        let cells = |index: usize| -> Vec<u64> {
+            let cell = |line: &str| line.split(',').nth(index).unwrap().parse().unwrap();
+            text.lines().skip(1).map(cell).collect()
+        };
+        assert!((20..=106).contains(&cells(2).len()), "{}", cells(2).len());
+        for (index, of) in [(2, 1), (3, 2)] {
+            let all = rows.iter().map(|row| if of == 1 { row.1 } else { row.2 });
+            assert_eq!(cells(index).iter().max(), all.clone().max().as_ref());
+            assert_eq!(cells(index).iter().min(), all.min().as_ref());
+        }
+    }
+
+    #[test]
+    fn names_are_told_apart() {
+        for column in COLUMNS {
+            assert_eq!(COLUMNS.iter().filter(|other| other.short() == column.short()).count(), 1);
+        }
+        assert_eq!(Columns::parse("cwnd,").unwrap_err(), NoColumn(String::new()));
+    }
+}
