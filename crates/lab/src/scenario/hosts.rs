@@ -1,5 +1,7 @@
 //! Names of hosts, wherever they are mentioned.
 
+use std::collections::BTreeMap;
+
 use super::keys::{Fields, Key, Reader};
 use super::kinds::Words;
 use super::nearest::{did_you_mean, one_of};
@@ -7,15 +9,21 @@ use super::source::Fault;
 
 /// The hosts of a scenario by name, right or wrong in themselves.
 #[derive(Debug)]
-pub(super) struct Hosts(Vec<String>);
+pub(super) struct Hosts {
+    names: Vec<String>,
+    /// Their places in the list.
+    places: BTreeMap<String, usize>,
+}
 
 impl Hosts {
     pub(super) fn new(names: impl IntoIterator<Item = String>) -> Self {
-        Self(names.into_iter().collect())
+        let names: Vec<String> = names.into_iter().collect();
+        let places = names.iter().enumerate().map(|(place, name)| (name.clone(), place)).collect();
+        Self { names, places }
     }
 
     pub(super) fn name(&self, index: usize) -> &str {
-        &self.0[index]
+        &self.names[index]
     }
 
     /// The host a key names.
@@ -26,11 +34,11 @@ impl Hosts {
         reader: &mut Reader,
     ) -> Option<usize> {
         let name = fields.get(key, reader)?;
-        let found = self.0.iter().position(|host| *host == name.value);
+        let found = self.places.get(&name.value).copied();
         // Without any host, that is what is wrong.
-        if found.is_none() && !self.0.is_empty() {
+        if found.is_none() && !self.names.is_empty() {
             let fault = Fault::new(name.place, format!("there is no host {:?}", name.value));
-            let names = || self.0.iter().map(String::as_str);
+            let names = || self.names.iter().map(String::as_str);
             reader.report(fault.expected(one_of(names())).hint(did_you_mean(&name.value, names())));
         }
         found

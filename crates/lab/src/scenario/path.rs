@@ -76,13 +76,6 @@ pub(super) struct PathRead {
     pub(super) path: Option<Path>,
 }
 
-impl PathRead {
-    /// Does it join these hosts, in either direction?
-    pub(super) fn joins(&self, (from, to): (usize, usize)) -> bool {
-        self.ends == Some((from, to)) || self.ends == Some((to, from))
-    }
-}
-
 /// Reads a path.
 pub(super) fn read(
     node: &Node,

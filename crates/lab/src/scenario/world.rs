@@ -1,5 +1,7 @@
 //! The whole file: its tables read and joined into a [`Scenario`].
 
+use std::collections::BTreeMap;
+
 use packet::IpVersion;
 use sim::scenario::{Element, Flow, Host, Path, Scenario};
 use units::{Bytes, Duration};
@@ -8,11 +10,12 @@ use super::flow::{self, FlowRead};
 use super::hosts::Hosts;
 use super::keys::{Fields, Key, Located, Reader, Section};
 use super::kinds::{Named, Span, Sub, Tables, Whole, Words};
-use super::path::{self, PathRead};
+use super::path;
+use super::routes::{self, Routes};
 use super::shared::SharedElements;
 use super::source::{Fault, Place, Sources};
 use super::tree::Node;
-use super::{element, host, routes, sweep, tap};
+use super::{element, host, sweep, tap};
 use crate::units_text::MAX_DURATION;
 
 static TITLE: Key<Words> = Key::optional("title", Words, "none", "what it shows, for people");
@@ -82,17 +85,16 @@ pub(super) fn read(root: &Node, sources: &Sources<'_>, reader: &mut Reader) -> O
     let shared = fields.node(&SHARED).and_then(|node| reader.table(node, "`shared`"));
     let shared = SharedElements::read(shared.unwrap_or(&[]), reader);
     let path_nodes = tables(&fields, &PATH, reader);
-    let mut paths: Vec<PathRead> = Vec::new();
+    let mut routes = Routes::default();
     for node in path_nodes {
         let read = path::read(node, &names, &shared, reader);
-        routes::check_second(&read, &paths, node, &names, reader);
-        paths.push(read);
+        routes.add(read, node, &names, reader);
     }
     let flow_nodes = tables(&fields, &FLOW, reader);
     let flows: Vec<FlowRead> =
         flow_nodes.iter().filter_map(|node| flow::read(node, &names, reader)).collect();
     check_flows(&fields, &flows, duration, sources, reader);
-    let flows = join(&flows, &paths, &names, reader);
+    let flows = join(&flows, &routes, &names, reader);
     let tap_nodes = fields.node(&TAP).and_then(|node| reader.list(TAP.name, node)).unwrap_or(&[]);
     let taps = tap::read_all(tap_nodes, &names, reader);
     if let Some(node) = fields.node(&SWEEP) {
@@ -103,7 +105,7 @@ pub(super) fn read(root: &Node, sources: &Sources<'_>, reader: &mut Reader) -> O
         seed: seed.map_or(1, |seed| seed.value),
         duration: duration.map_or(MAX_DURATION, |span| span.value),
         hosts,
-        paths: paths.into_iter().filter_map(|read| read.path).collect::<Vec<Path>>(),
+        paths: routes.into_paths().into_iter().filter_map(|read| read.path).collect::<Vec<Path>>(),
         shared: shared.all(),
         flows,
         taps,
@@ -206,15 +208,15 @@ fn check_flows(
     sources: &Sources<'_>,
     reader: &mut Reader,
 ) {
-    let mut seen: Vec<(&str, Place)> = Vec::new();
+    let mut seen: BTreeMap<&str, Place> = BTreeMap::new();
     for flow in flows {
         if let Some(name) = &flow.name {
-            if let Some((_, first)) = seen.iter().find(|(seen, _)| *seen == name.value) {
+            if let Some(first) = seen.get(name.value.as_str()) {
                 let message = format!("a second flow of the name {:?}", name.value);
                 let hint = format!("the first is on line {}", sources.line(*first));
                 reader.report(Fault::new(name.place, message).hint(hint));
             }
-            seen.push((&name.value, name.place));
+            seen.entry(&name.value).or_insert(name.place);
         }
         if let (Some(start), Some(duration)) = (flow.start, duration)
             && start.value >= duration.value
@@ -234,10 +236,10 @@ fn check_flows(
 }
 
 /// Finds the path of each flow.
-fn join(flows: &[FlowRead], paths: &[PathRead], hosts: &Hosts, reader: &mut Reader) -> Vec<Flow> {
+fn join(flows: &[FlowRead], routes: &Routes, hosts: &Hosts, reader: &mut Reader) -> Vec<Flow> {
     let joined = flows.iter().filter_map(|flow| {
         let (from, to) = flow.ends?;
-        let path = routes::find(flow, (from, to), paths, hosts, reader);
+        let path = routes::find(flow, (from, to), routes, hosts, reader);
         Some(Flow {
             name: flow.name.as_ref()?.value.clone(),
             path: path?,

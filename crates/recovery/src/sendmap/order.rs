@@ -61,8 +61,12 @@ impl Resends {
 
     /// A piece was cut in two: `lower`, and what ends at `upper_end`.
     pub(super) fn cut(&mut self, lower: &Piece, upper_end: Offset) {
-        let entry = (upper_end, lower.sent_at);
-        let Some(at) = self.entries.iter().position(|&other| other == entry) else { return };
+        // In the order of time; what left together lies side by side.
+        let first = self.entries.partition_point(|&(_, sent_at)| sent_at < lower.sent_at);
+        let together = self.entries.range(first..);
+        let mut together = together.take_while(|&&(_, sent_at)| sent_at == lower.sent_at);
+        let Some(nth) = together.position(|&(end, _)| end == upper_end) else { return };
+        let at = first + nth;
         self.entries.insert(at, (lower.end(), lower.sent_at));
         self.passed += u64::from(self.dropped + (at as u64) < self.passed);
     }
