@@ -6,11 +6,14 @@
 //! - `cargo xtask digest` prints fingerprints of fixed runs: the same in debug and release.
 //! - `cargo xtask worlds` runs random worlds and makes a failing one small.
 //! - `cargo xtask calibrate` repeats the search for the inputs that the case `cubic-hz` fits.
+//! - `cargo xtask count` counts the instructions of fixed transfers and compares them with those
+//!   committed; `--write` commits to new ones.
 //! - `cargo xtask docs` draws the pictures and sets the README's trace anew.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a chore reports to its caller")]
 
 mod calibrate;
+mod count;
 mod digest;
 mod docs;
 mod floors;
@@ -22,6 +25,7 @@ use std::process::ExitCode;
 
 const USAGE: &str = "\
 usage: cargo xtask golden [DIR or FILE] | golden import DIR | floors | digest | docs | calibrate
+       cargo xtask count [--write]
        cargo xtask worlds [--count N] [--from K] [--seed S] [--jobs J] [--world K] [--out DIR]";
 
 fn main() -> ExitCode {
@@ -35,6 +39,11 @@ fn main() -> ExitCode {
         (Some("digest"), []) => digest::run(),
         (Some("docs"), []) => docs::run(),
         (Some("calibrate"), []) => calibrate::run(),
+        (Some("count"), []) => count::run(false),
+        (Some("count"), [write]) if write == "--write" => count::run(true),
+        (Some("count"), [inside, name]) if inside == "--inside" => {
+            count::run_inside(&name.to_string_lossy())
+        }
         (Some("worlds"), options) => worlds::run(options),
         _ => {
             eprintln!("{USAGE}");

@@ -1,166 +1,50 @@
-//! The workloads that speed is measured on: `cargo bench`, or `cargo bench -- W1 W3` for some.
+//! The workloads that speed is measured on: `cargo bench`, or `cargo bench -- W1 W3` for some; and
+//! what the costs grow with: `cargo bench -- costs`.
 //!
-//! Pinned: sender `linux-6.18` with reno, segments of 1448 bytes, timestamps and SACK on, TSO and
-//! LRO off, an ACK for every second segment, recording off. Each line gives the best of several
-//! runs, since everything that disturbs a run makes it slower.
+//! Recording is off. Each line gives the best of several runs, since everything that disturbs a run
+//! makes it slower. docs/speed.md explains the figures.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 use std::time::Instant;
 
 use lab::scenario::{Overrides, load};
+use lab::workloads::{OneFlow, WORKLOADS, Workload, many_flows, one_flow};
 use record::Off;
 
-/// A workload.
-struct Workload {
-    name: &'static str,
-    title: &'static str,
-    /// Scenario text.
-    scenario: fn() -> String,
-    /// Runs of the scenario that one measurement consists of.
-    repeat: u32,
-    /// Measurements, of which the best counts.
-    tries: u32,
+/// What a measurement has found.
+struct Measured {
+    segments: u64,
+    seconds: f64,
+    /// Reading the scenario.
+    load_seconds: f64,
 }
 
-const WORKLOADS: &[Workload] = &[
-    Workload {
-        name: "W1",
-        title: "1 flow, 1 Gbit/s, 40 ms, 1 BDP, 60 s",
-        scenario: || one_flow("60s", "20ms", "1bdp", ""),
-        repeat: 1,
-        tries: 3,
-    },
-    Workload {
-        name: "W2",
-        title: "1 flow, 1 Gbit/s, 0.15 ms, 1 % random loss, 10 s",
-        scenario: || one_flow("10s", "75us", "100p", "{ loss = \"1%\", only = \"data\" }, "),
-        repeat: 1,
-        tries: 5,
-    },
-    Workload {
-        name: "W3",
-        title: "100 flows, dumbbell of 1 Gbit/s, 10 s",
-        scenario: || dumbbell(100, "1Gbit/s", "1Gbit/s", "10s"),
-        repeat: 1,
-        tries: 3,
-    },
-    Workload {
-        name: "W4",
-        title: "10,000 flows, dumbbell of 10 Gbit/s, 2 s",
-        scenario: || dumbbell(10_000, "10Gbit/s", "1Gbit/s", "2s"),
-        repeat: 1,
-        tries: 2,
-    },
-    Workload {
-        name: "W5",
-        title: "1,000 runs of 1 MB, 100 Mbit/s, 20 ms",
-        scenario: one_megabyte,
-        repeat: 1_000,
-        tries: 3,
-    },
-];
-
-const HOSTS: &str = r#"
-[host.sender]
-profile = "linux-6.18"
-cc = "reno"
-
-[host.sink]
-profile = "rfc"
-"#;
-
-fn one_flow(duration: &str, one_way: &str, buffer: &str, loss: &str) -> String {
-    format!(
-        r#"title = "one flow"
-duration = "{duration}"
-{HOSTS}
-[[path]]
-from = "sender"
-to = "sink"
-forward = [{loss}{{ link = {{ rate = "1Gbit/s", buffer = "{buffer}" }} }}, {{ delay = "{one_way}" }}]
-return = [{{ delay = "{one_way}" }}]
-
-[[flow]]
-name = "bulk"
-from = "sender"
-to = "sink"
-bulk = "unlimited"
-"#
-    )
-}
-
-fn one_megabyte() -> String {
-    format!(
-        r#"title = "one megabyte"
-{HOSTS}
-[[path]]
-from = "sender"
-to = "sink"
-forward = [{{ link = {{ rate = "100Mbit/s", buffer = "1bdp" }} }}, {{ delay = "10ms" }}]
-return = [{{ delay = "10ms" }}]
-
-[[flow]]
-name = "bulk"
-from = "sender"
-to = "sink"
-bulk = "1MB"
-"#
-    )
-}
-
-/// Every flow has hosts and access links of its own, both ways; all share one link each way.
-fn dumbbell(flows: u32, bottleneck: &str, access: &str, duration: &str) -> String {
-    let shared = |name: &str| {
-        format!("[shared.{name}]\nlink = {{ rate = \"{bottleneck}\", buffer = \"5000p\" }}\n\n")
-    };
-    let mut text = format!("title = \"dumbbell\"\nduration = \"{duration}\"\n\n");
-    text += &shared("there");
-    text += &shared("back");
-    let link = format!("{{ link = {{ rate = \"{access}\", buffer = \"1000p\" }} }}");
-    for n in 0..flows {
-        let hosts = HOSTS.replace("sender", &format!("a{n}")).replace("sink", &format!("b{n}"));
-        text += &hosts;
-        text += &format!(
-            r#"
-[[path]]
-from = "a{n}"
-to = "b{n}"
-forward = [{link}, {{ shared = "there" }}, {link}, {{ delay = "20ms" }}]
-return = [{link}, {{ shared = "back" }}, {link}, {{ delay = "20ms" }}]
-
-[[flow]]
-name = "{n}"
-from = "a{n}"
-to = "b{n}"
-start = "{}us"
-bulk = "unlimited"
-"#,
-            n * 10
-        );
+impl Measured {
+    /// Nanoseconds for a data segment with its ACKs.
+    fn ns(&self) -> f64 {
+        self.seconds * 1e9 / self.segments as f64
     }
-    text
 }
 
+/// The best of several measurements of so many runs each.
 #[expect(clippy::disallowed_methods, reason = "a benchmark measures wall-clock time")]
-fn measure(workload: &Workload) -> (u64, f64) {
-    let text = (workload.scenario)();
-    let loaded = match load(&text, workload.name, &Overrides::default()) {
+fn measure(text: &str, runs: u32, tries: u32) -> Measured {
+    let began = Instant::now();
+    let loaded = match load(text, "workload", &Overrides::default()) {
         Ok(loaded) => loaded,
-        Err(errors) => panic!("{}: {}", workload.name, errors[0]),
+        Err(errors) => panic!("{}", errors[0]),
     };
-    let mut segments = 0;
-    let mut best = f64::INFINITY;
-    for _ in 0..workload.tries {
-        segments = 0;
+    let load_seconds = began.elapsed().as_secs_f64();
+    let mut best = Measured { segments: 0, seconds: f64::INFINITY, load_seconds };
+    for _ in 0..tries {
         let began = Instant::now();
-        for _ in 0..workload.repeat {
-            let outcome = sim::run(&loaded.scenario, &mut Off).expect("a good scenario");
-            segments += outcome.segments;
-        }
-        best = best.min(began.elapsed().as_secs_f64());
+        best.segments = (0..runs)
+            .map(|_| sim::run(&loaded.scenario, &mut Off).expect("a good scenario").segments)
+            .sum();
+        best.seconds = best.seconds.min(began.elapsed().as_secs_f64());
     }
-    (segments, best)
+    best
 }
 
 /// Largest memory the process has held, in bytes, where the system tells.
@@ -171,27 +55,103 @@ fn peak_memory() -> Option<u64> {
     Some(kib * 1_024)
 }
 
-fn main() {
-    let wanted: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
+fn five(wanted: &[String]) {
     println!(
-        "{:<4} {:<50} {:>12} {:>14} {:>12} {:>12}",
-        "", "workload", "segments", "segments/s", "ns/segment", "peak memory"
+        "{:<4} {:<50} {:>12} {:>14} {:>12} {:>8} {:>9} {:>12}",
+        "", "workload", "segments", "segments/s", "ns/segment", "target", "load", "peak memory"
     );
     for workload in WORKLOADS {
-        if !wanted.is_empty() && !wanted.iter().any(|name| name == workload.name) {
+        let Workload { name, title, runs, .. } = *workload;
+        if !wanted.is_empty() && !wanted.iter().any(|wanted| wanted == name) {
             continue;
         }
-        let (segments, seconds) = measure(workload);
+        let tries = if name == "W4" { 2 } else { 4 };
+        let measured = measure(&(workload.scenario)(1.0), runs, tries);
         let peak =
             peak_memory().map_or("unknown".into(), |b| format!("{:.1} MiB", b as f64 / 1048576.0));
         println!(
-            "{:<4} {:<50} {:>12} {:>14.0} {:>12.1} {:>12}",
-            workload.name,
-            workload.title,
-            segments,
-            segments as f64 / seconds,
-            seconds * 1e9 / segments as f64,
-            peak
+            "{name:<4} {title:<50} {:>12} {:>14.0} {:>12.1} {:>8} {:>6.1} ms {peak:>12}",
+            measured.segments,
+            measured.segments as f64 / measured.seconds,
+            measured.ns(),
+            workload.target_ns.map_or("none".into(), |ns| format!("{ns:.0}")),
+            measured.load_seconds * 1e3,
         );
+    }
+}
+
+/// One table: what grows, and what a segment costs.
+fn table(title: &str, rows: impl IntoIterator<Item = (String, String, u32)>) {
+    println!("\n{title:<28} {:>12} {:>12} {:>12}", "segments", "ns/segment", "load");
+    for (label, text, tries) in rows {
+        let measured = measure(&text, 1, tries);
+        println!(
+            "{label:<28} {:>12} {:>12.1} {:>9.1} ms",
+            measured.segments,
+            measured.ns(),
+            measured.load_seconds * 1e3
+        );
+    }
+}
+
+/// What the cost of a segment grows with.
+fn costs() {
+    table(
+        "flows, 1 Mbit/s each",
+        [1_u32, 10, 100, 1_000, 10_000, 100_000].map(|flows| {
+            let millis = (3_000_000 / u64::from(flows)).clamp(2_000, 300_000);
+            let tries = if flows > 1_000 { 1 } else { 3 };
+            (format!("{flows}"), many_flows(flows, millis), tries)
+        }),
+    );
+    table(
+        "flight (BDP), segments",
+        [10_u64, 100, 1_000, 10_000, 100_000].map(|flight| {
+            // 1 Gbit/s are 83,333 packets a second: 12 us each.
+            let one_way_us = flight * 12 / 2;
+            let millis = (flight * 12 * 60 / 1_000).max(10_000);
+            let flight_bytes = 2 * flight * 1_448;
+            let flow =
+                OneFlow { millis, one_way_us, flight: flight_bytes.max(1 << 20), ..OneFlow::W1 };
+            (format!("{flight}"), one_flow(&flow), 3)
+        }),
+    );
+    table(
+        "random loss",
+        [0_u32, 1, 10, 100, 300, 1_000].map(|loss| {
+            let label = format!("{}.{:02} %", loss / 100, loss % 100);
+            (label, one_flow(&OneFlow { loss, ..OneFlow::W2 }), 3)
+        }),
+    );
+    table(
+        "duration (W1), s",
+        [1_u64, 10, 60, 600].map(|seconds| {
+            let flow = OneFlow { millis: 1_000 * seconds, ..OneFlow::W1 };
+            (format!("{seconds}"), one_flow(&flow), if seconds > 60 { 1 } else { 3 })
+        }),
+    );
+    table(
+        "sender (W1, 10 s)",
+        [
+            ("linux-6.18", "reno"),
+            ("linux-6.18", "cubic"),
+            ("freebsd-14.3", "newreno"),
+            ("freebsd-14.3", "cubic"),
+            ("freebsd-rack-14.3", "newreno"),
+            ("rfc", "newreno"),
+        ]
+        .map(|(profile, cc)| {
+            let flow = OneFlow { profile, cc, millis: 10_000, ..OneFlow::W1 };
+            (format!("{profile} {cc}"), one_flow(&flow), 3)
+        }),
+    );
+}
+
+fn main() {
+    let wanted: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
+    if wanted.iter().any(|name| name == "costs") {
+        costs();
+    } else {
+        five(&wanted);
     }
 }

@@ -37,4 +37,5 @@ pub mod sweep;
 pub mod theory_report;
 pub mod units_text;
 pub mod wire_report;
+pub mod workloads;
 pub mod worlds;

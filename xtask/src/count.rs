@@ -1,0 +1,142 @@
+//! Instructions of fixed simulated transfers, counted by valgrind. Times are noisy, these are not: a
+//! change that makes the engine slower shows here, in CI too.
+//!
+//! What is counted is committed in `counts.toml` and may move by 3 % without a word; a change that
+//! moves it further is meant, and takes the new figures along (`cargo xtask count --write`).
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use lab::scenario::{Overrides, load};
+use lab::workloads::{OneFlow, WORKLOADS, one_flow};
+use record::Off;
+use serde::{Deserialize, Serialize};
+
+/// How far a count may move, in parts of a hundred.
+const BAND: f64 = 3.0;
+
+/// The function whose instructions are counted, as valgrind names it.
+const COUNTED: &str = "xtask::count::transfer*";
+
+/// What is committed.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Counts {
+    /// The compiler they were counted with; another one makes other instructions.
+    compiler: String,
+    /// Instructions for a data segment with its ACKs.
+    per_segment: BTreeMap<String, f64>,
+}
+
+/// Name of each transfer and its scenario.
+fn transfers() -> Vec<(String, String)> {
+    let parts = [("W1", 1.0 / 30.0), ("W2", 0.1), ("W3", 0.03)];
+    let of = |name| WORKLOADS.iter().find(|workload| workload.name == name);
+    let mut all: Vec<(String, String)> = parts
+        .into_iter()
+        .filter_map(|(name, part)| Some((name.to_owned(), (of(name)?.scenario)(part))))
+        .collect();
+    let senders = [
+        ("linux-6.18", "cubic"),
+        ("freebsd-14.3", "newreno"),
+        ("freebsd-14.3", "cubic"),
+        ("freebsd-rack-14.3", "newreno"),
+        ("rfc", "newreno"),
+    ];
+    for (profile, cc) in senders {
+        let flow = OneFlow { profile, cc, millis: 2_000, ..OneFlow::W1 };
+        all.push((format!("{profile} {cc}"), one_flow(&flow)));
+    }
+    all
+}
+
+fn place() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("counts.toml")
+}
+
+/// Counts all transfers and compares them with what is committed, or writes that anew.
+pub(crate) fn run(write: bool) -> ExitCode {
+    match counted(write) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn counted(write: bool) -> Result<ExitCode, String> {
+    let compiler = output(Command::new("rustc").arg("--version"))?.trim().to_owned();
+    if Command::new("valgrind").arg("--version").output().is_err() {
+        println!("instructions are not counted: valgrind is not installed");
+        return Ok(ExitCode::SUCCESS);
+    }
+    let text = std::fs::read_to_string(place()).unwrap_or_default();
+    let committed: Counts =
+        toml::from_str(&text).map_err(|error| format!("counts.toml: {error}"))?;
+    let mut fresh = Counts { compiler, ..Counts::default() };
+    let mut moved = 0;
+    println!("{:<28} {:>12} {:>12} {:>8}", "instructions/segment", "committed", "now", "");
+    for (name, _) in transfers() {
+        let now = (count(&name)? * 10.0).round() / 10.0;
+        let before = committed.per_segment.get(&name).copied();
+        let change = before.map(|before| (now / before - 1.0) * 100.0);
+        moved += u32::from(change.is_none_or(|change| change.abs() > BAND));
+        let shown = |n: Option<f64>| n.map_or("none".to_owned(), |n| format!("{n:.1}"));
+        let change = change.map_or(String::new(), |change| format!("{change:+.1} %"));
+        println!("{name:<28} {:>12} {now:>12.1} {change:>8}", shown(before));
+        fresh.per_segment.insert(name, now);
+    }
+    if write {
+        let text = toml::to_string(&fresh).map_err(|error| error.to_string())?;
+        std::fs::write(place(), text).map_err(|error| format!("counts.toml: {error}"))?;
+    } else if moved > 0 && fresh.compiler != committed.compiler {
+        println!("counted with {}, committed with {}", fresh.compiler, committed.compiler);
+    } else if moved > 0 {
+        println!(
+            "{moved} moved by more than {BAND} %: if that is meant, `cargo xtask count --write`"
+        );
+        return Ok(ExitCode::FAILURE);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Instructions for a data segment, counted in a process of its own.
+fn count(name: &str) -> Result<f64, String> {
+    let own = std::env::current_exe().map_err(|error| error.to_string())?;
+    let mut valgrind = Command::new("valgrind");
+    valgrind.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
+    valgrind.arg(format!("--toggle-collect={COUNTED}")).arg(own).args(["count", "--inside", name]);
+    let done = valgrind.output().map_err(|error| format!("valgrind: {error}"))?;
+    let told = String::from_utf8_lossy(&done.stderr).into_owned();
+    let segments = String::from_utf8_lossy(&done.stdout).trim().parse::<u64>();
+    let collected = told.lines().find_map(|line| line.split_once("Collected : "));
+    let instructions = collected.and_then(|(_, n)| n.trim().parse::<u64>().ok());
+    match (segments, instructions) {
+        (Ok(segments @ 1..), Some(instructions @ 1..)) => Ok(instructions as f64 / segments as f64),
+        _ => Err(format!("{name}: valgrind counted nothing\n{told}")),
+    }
+}
+
+/// Inside of valgrind: runs the transfer and tells its data segments.
+pub(crate) fn run_inside(name: &str) -> ExitCode {
+    let text = transfers().into_iter().find(|(own, _)| own == name).map(|(_, text)| text);
+    let loaded = text.and_then(|text| load(&text, name, &Overrides::default()).ok());
+    let Some(loaded) = loaded else {
+        eprintln!("there is no transfer {name:?}");
+        return ExitCode::from(2);
+    };
+    println!("{}", transfer(&loaded.scenario));
+    ExitCode::SUCCESS
+}
+
+/// What is counted.
+#[inline(never)]
+fn transfer(scenario: &sim::Scenario) -> u64 {
+    sim::run(scenario, &mut Off).map_or(0, |outcome| outcome.segments)
+}
+
+fn output(command: &mut Command) -> Result<String, String> {
+    let done = command.output().map_err(|error| format!("{command:?}: {error}"))?;
+    Ok(String::from_utf8_lossy(&done.stdout).into_owned())
+}
