@@ -8,6 +8,7 @@ test: tools lint
 	$(MAKE) digest
 	$(MAKE) python
 	cargo xtask golden
+	cargo xtask count
 	@# Its exit status tells of figures that do not hold. The ones known, explained in their notes,
 	@# are listed in crates/lab/tests/cases.rs, which fails if any other is among them.
 	cargo run --release --quiet -- reproduce > target/reproduce.txt || test $$? = 1

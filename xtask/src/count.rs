@@ -21,6 +21,7 @@ const COUNTED: &str = "xtask::count::transfer*";
 
 /// What is committed.
 #[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 struct Counts {
     /// The compiler they were counted with; another one makes other instructions.
     compiler: String,
