@@ -233,7 +233,7 @@ mod tests {
     #[test]
     fn every_workload_is_a_scenario() {
         let mut texts: Vec<String> =
-            WORKLOADS.iter().map(|workload| (workload.scenario)(0.01)).collect();
+            WORKLOADS.iter().map(|workload| (workload.scenario)(0.1)).collect();
         texts.push(many_flows(100, 1_000));
         texts.push(one_flow(&OneFlow { flight: 10_000_000, loss: 1, ..OneFlow::W1 }));
         for text in texts {
