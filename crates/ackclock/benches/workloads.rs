@@ -29,7 +29,6 @@ impl Measured {
 
 /// Seconds that the processor has given to this thread, where the system tells (Linux), else those
 /// on the wall: what other programs take does not count.
-#[expect(clippy::disallowed_methods, reason = "a benchmark measures time")]
 fn seconds(since: Instant) -> f64 {
     let told = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
     let nanos = told.as_deref().and_then(|told| told.split_whitespace().next()?.parse().ok());
