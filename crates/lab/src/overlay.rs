@@ -9,6 +9,9 @@ use units::{Duration, Instant};
 
 use crate::curves::{TIME, push, render};
 
+/// Round trips that are too few to say how long the path is.
+const FEW: usize = 50;
+
 /// Windows are drawn in thousandths of a packet.
 const DECIMALS: u32 = 3;
 
@@ -17,8 +20,10 @@ const DECIMALS: u32 = 3;
 pub struct Course {
     /// Congestion window: nanoseconds, thousandths of a packet.
     pub cwnd: Vec<Point>,
-    /// Smoothed round trips, until anything was sent again.
+    /// Smoothed round trips.
     pub srtt: Vec<Duration>,
+    /// How many of them were there before anything was sent again.
+    clean: usize,
     /// Least round trip.
     pub min_rtt: Option<Duration>,
     /// Something was sent again.
@@ -29,32 +34,38 @@ impl Course {
     /// A sender's state at a moment: its window in thousandths of a packet.
     pub fn note(&mut self, at: Instant, cwnd: i64, srtt: Option<Duration>) {
         push(&mut self.cwnd, i64::try_from(at.as_nanos()).unwrap_or(i64::MAX), cwnd);
-        if let Some(srtt) = srtt.filter(|_| !self.again) {
-            self.srtt.push(srtt);
+        self.srtt.extend(srtt);
+        if !self.again {
+            self.clean = self.srtt.len();
         }
     }
 
-    /// The round trip of the path as the sender met it before anything went wrong: the tenth of ten
-    /// of its smoothed ones, or the least where a queue makes those grow.
-    fn effective_rtt(&self) -> Option<(Duration, bool)> {
-        let mut sorted = self.srtt.clone();
+    /// The round trip as the sender met it: the tenth of ten of its smoothed ones before anything
+    /// went wrong; the median of all where too little came before.
+    fn effective_rtt(&self) -> Option<Duration> {
+        let clean = self.srtt.get(..self.clean).unwrap_or_default();
+        let (samples, place) = match clean.len() {
+            0..FEW => (&self.srtt[..], self.srtt.len() / 2),
+            many => (clean, many / 10),
+        };
+        let mut sorted = samples.to_vec();
         sorted.sort_unstable();
-        let low = *sorted.get(sorted.len() / 10)?;
-        let least = self.min_rtt?;
-        let queue = low.as_nanos() * 8 > least.as_nanos() * 9;
-        Some(if queue { (least, true) } else { (low, false) })
+        sorted.get(place).copied()
     }
 
-    /// By how much the round trip is longer here than there; zero if it is not.
+    /// By how much the round trip is longer here than there; zero if it is not. Where a queue makes
+    /// round trips grow, only the least ones say something of the path.
     pub fn added_rtt(&self, there: &Self) -> Duration {
-        let (Some(here), Some(model)) = (self.effective_rtt(), there.effective_rtt()) else {
+        let Some((here, model)) = self.effective_rtt().zip(there.effective_rtt()) else {
             return Duration::ZERO;
         };
-        // The same measure for both.
-        match (here.1 || model.1, self.min_rtt, there.min_rtt) {
-            (true, Some(here), Some(there)) => here.saturating_sub(there),
-            _ => here.0.saturating_sub(model.0),
+        let Some((least, model_least)) = self.min_rtt.zip(there.min_rtt) else {
+            return Duration::ZERO;
+        };
+        if model.as_nanos() * 8 > model_least.as_nanos() * 9 {
+            return least.saturating_sub(model_least);
         }
+        here.saturating_sub(model)
     }
 }
 
@@ -155,9 +166,10 @@ pub fn overlay(title: &str, subtitle: &str, flows: &[Pair<'_>]) -> String {
 mod tests {
     use super::*;
 
-    fn course(ms: &[u64], least: u64) -> Course {
+    fn course(ms: &[u64], clean: usize, least: u64) -> Course {
         Course {
             srtt: ms.iter().map(|&ms| Duration::from_millis(ms)).collect(),
+            clean,
             min_rtt: Some(Duration::from_millis(least)),
             ..Course::default()
         }
@@ -165,13 +177,19 @@ mod tests {
 
     #[test]
     fn the_added_round_trip_is_that_of_an_empty_path() {
-        let model = course(&[40; 20], 40);
-        assert_eq!(course(&[42; 20], 41).added_rtt(&model), Duration::from_millis(2));
-        assert_eq!(course(&[39; 20], 39).added_rtt(&model), Duration::ZERO);
-        // A queue grows: only the least round trip says something of the path.
-        let grown: Vec<u64> = (60..90).collect();
-        assert_eq!(course(&grown, 41).added_rtt(&model), Duration::from_millis(1));
+        let model = course(&[40; 100], 100, 40);
+        assert_eq!(course(&[42; 100], 100, 41).added_rtt(&model), Duration::from_millis(2));
+        assert_eq!(course(&[39; 100], 100, 39).added_rtt(&model), Duration::ZERO);
         assert_eq!(Course::default().added_rtt(&model), Duration::ZERO);
+        // Loss from the beginning: the median of all that came.
+        let mut rough = vec![41; 3];
+        rough.extend([45; 97]);
+        assert_eq!(course(&rough, 3, 41).added_rtt(&model), Duration::from_millis(5));
+        assert_eq!(course(&rough, 80, 41).added_rtt(&model), Duration::from_millis(5));
+        // A queue grows: only the least round trips say something of the path.
+        let grown: Vec<u64> = (60..160).collect();
+        let queue = course(&grown, 100, 40);
+        assert_eq!(course(&grown, 100, 41).added_rtt(&queue), Duration::from_millis(1));
     }
 
     #[test]
@@ -191,6 +209,7 @@ mod tests {
         assert_eq!(courses[0].cwnd[0].y, 10_000, "ten packets to begin with");
         assert_eq!(courses[0].min_rtt, Some(Duration::from_millis(20)));
         assert!(!courses[0].again && courses[0].srtt.len() > 3);
+        assert_eq!(courses[0].clean, courses[0].srtt.len());
         let svg = overlay("t", "s", &[("up", &courses[0], &courses[0])]);
         assert!(svg.contains("congestion window of up") && svg.contains("model"));
     }

@@ -1,4 +1,5 @@
 //! Two hosts, one flow, one path.
+#![allow(dead_code, reason = "each test file uses its part")]
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::atomic::AtomicBool;
@@ -18,13 +19,17 @@ pub(crate) struct World {
 }
 
 /// Says why the tests skip, if they must.
-#[expect(clippy::print_stderr, reason = "a skipped test must say so")]
 pub(crate) fn skipped() -> bool {
     let why = space::unavailable();
     if let Some(why) = &why {
-        eprintln!("skipped: {why}");
+        say(&format!("skipped: {why}"));
     }
     why.is_some()
+}
+
+#[expect(clippy::print_stderr, reason = "a skipped test must say so")]
+pub(crate) fn say(text: &str) {
+    eprintln!("{text}");
 }
 
 pub(crate) fn share(of: u64, hundred: u64) -> Rule {
