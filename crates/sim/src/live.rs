@@ -45,6 +45,13 @@ impl<'a, O: Observer> Live<'a, O> {
         self.outside.contains(&host)
     }
 
+    /// Before the beginning: gives each TCP inside the initial sequence number and the timestamp
+    /// clock that `of` says for its flow and side (`true`: the listener), in place of those drawn
+    /// from the seed, which anybody may know. Where a host has numbers of its own, those stay.
+    pub fn number(&mut self, of: impl FnMut(usize, bool) -> [u32; 2]) {
+        self.world.number(of);
+    }
+
     /// Lets everything happen that is due at or before `now`, each thing at its own moment.
     pub fn advance(&mut self, now: Instant) {
         self.world.run_until(now);
@@ -192,6 +199,20 @@ mod tests {
         assert!(came.windows(2).all(|pair| pair[0].at < pair[1].at));
         assert!(!live.over());
         assert_eq!(live.next_at(), None);
+    }
+
+    #[test]
+    fn first_numbers_may_be_given() {
+        let scenario = scenario(false);
+        let mut off = Off;
+        let mut live = Live::new(&scenario, &[1], &mut off).unwrap();
+        live.number(|flow, listens| [100 + flow as u32, if listens { 0 } else { 7 }]);
+        live.advance(at_ms(10));
+        let mut came = Vec::new();
+        live.take_leaving(&mut came);
+        let syn = came[0].segment;
+        assert_eq!((syn.flags, syn.seq), (Flags::SYN, SeqNum(100)));
+        assert_eq!(syn.timestamps.map(|stamps| stamps.val), Some(7));
     }
 
     #[test]

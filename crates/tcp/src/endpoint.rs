@@ -171,6 +171,13 @@ impl Endpoint {
         }
     }
 
+    /// Takes other first numbers; without effect once it has begun.
+    pub fn renumber(&mut self, isn: SeqNum, timestamp: u32) {
+        if matches!(self.state, State::Closed | State::Listen) {
+            *self = Self::new(Config { isn, timestamp, ..self.cfg.clone() });
+        }
+    }
+
     /// Opens the connection actively; a listener may too (RFC 9293 section 3.10.1).
     pub fn open(&mut self) {
         if matches!(self.state, State::Closed | State::Listen) {

@@ -10,7 +10,7 @@
 //! (bytes under way, since a world knows only their numbers), [`directory`] (whose they are), [`space`]
 //! (namespaces and devices), [`command`] (programs in them),
 //! [`kernel`] (what this machine's applications do), [`drive`] (the loop), [`run`] (all together);
-//! beside them [`clock`], [`timing`] (how late the machine was), [`capture`].
+//! beside them [`numbers`] (that nobody guesses), [`clock`], [`timing`] (how late the machine was), [`capture`].
 //!
 //! Alone below `lab` this crate reads clocks and devices. It is empty on other systems than Linux.
 #![cfg(target_os = "linux")]
@@ -22,6 +22,7 @@ pub mod directory;
 pub mod drive;
 pub mod frame;
 pub mod kernel;
+pub mod numbers;
 pub mod payload;
 pub mod run;
 pub mod space;

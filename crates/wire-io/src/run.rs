@@ -22,6 +22,7 @@ use crate::command;
 use crate::directory::Directory;
 use crate::drive::{Counts, Device, Driver, Gate, Watcher};
 use crate::kernel::{Doors, End, Ended, Part, Sample};
+use crate::numbers::Numbers;
 use crate::payload::Payload;
 use crate::space::{self, SpaceError};
 use crate::streams::{Received, Stream};
@@ -258,6 +259,14 @@ pub fn run<O: Observer, W: Write>(job: Job<'_, W>, observer: &mut O) -> Result<D
     };
     let end = Instant::ZERO + scenario.duration;
     let mut live = Live::new(&scenario, job.outside, &mut watcher).map_err(WireError::Setup)?;
+    if let Play::Flows(endpoints) = job.play {
+        let (numbers, micros) = (Numbers::secret()?, Numbers::micros());
+        live.number(|flow, back| {
+            let between = if back { endpoints[flow].back() } else { endpoints[flow] };
+            let first = numbers.first(&between, micros);
+            [first.isn, first.timestamp]
+        });
+    }
     clock::be_punctual();
     let clock = Clock::start();
     let mut driver = Driver {

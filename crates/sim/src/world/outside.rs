@@ -1,7 +1,7 @@
 //! The world as whoever drives it from outside sees it (see [`crate::live`]).
 
 use packet::{Dir, Segment};
-use units::Instant;
+use units::{Instant, SeqNum};
 
 use super::{CLIENT, SERVER, World, end_of};
 use crate::observer::Observer;
@@ -28,6 +28,17 @@ impl<O: Observer> World<'_, O> {
             self.happen(wake);
         }
         self.network.now = now;
+    }
+
+    /// Gives each TCP inside the initial sequence number and the timestamp clock that `of` says for
+    /// its flow and side (`true`: the listener), where its host has none of its own.
+    pub(crate) fn number(&mut self, mut of: impl FnMut(usize, bool) -> [u32; 2]) {
+        for (index, end) in self.ends.iter_mut().enumerate() {
+            let Transport::Tcp(tcp) = &mut end.stack else { continue };
+            let host = &self.scenario.hosts[usize::from(end.host)];
+            let [isn, timestamp] = of(index / 2, index % 2 == SERVER);
+            tcp.renumber(SeqNum(host.isn.unwrap_or(isn)), host.timestamp.unwrap_or(timestamp));
+        }
     }
 
     /// When something is due next.
