@@ -107,7 +107,8 @@ fn throw(draws: &mut Stream, profile: &str, serves: bool) -> u64 {
     let mut offered = 0;
     let opens = serves && draws.below(8) != 0;
     for number in 0..AT_ONE {
-        now = now + Duration::from_micros(draws.below(1 << draws.below(23)));
+        let most = 1 << draws.below(23);
+        now = now + Duration::from_micros(draws.below(most));
         live.advance(now);
         live.take_leaving(&mut came);
         came.clear();
