@@ -108,7 +108,7 @@ fn throw(draws: &mut Stream, profile: &str, serves: bool) -> u64 {
     let opens = serves && draws.below(8) != 0;
     for number in 0..AT_ONE {
         let most = 1 << draws.below(23);
-        now = now + Duration::from_micros(draws.below(most));
+        now += Duration::from_micros(draws.below(most));
         live.advance(now);
         live.take_leaving(&mut came);
         came.clear();
