@@ -14,10 +14,6 @@ use crate::profile::Family;
 /// Timestamps older than this say nothing (RFC 7323 section 5.5).
 const PAWS_IDLE: Duration = Duration::from_secs(24 * 24 * 3_600);
 
-/// Memory of the smallest packet that waits out of order: SKB_TRUESIZE of Linux for one with next to
-/// no payload, struct sk_buff (256) and the least head with its skb_shared_info (512).
-pub(crate) const LEAST_PIECE: u64 = 768;
-
 /// The payload of a segment that lies in the window, as offsets.
 #[derive(Debug, Clone, Copy)]
 struct Payload {
@@ -339,13 +335,10 @@ impl Endpoint {
 
     /// It lies behind a gap.
     fn keep_behind_gap(&mut self, payload: Payload) {
-        let size = self.rcv.window.size();
-        let most = match self.cfg.profile.reassembly {
-            Some(most) => (size / self.maxseg() + 1).min(u64::from(most)) as usize,
-            // The buffer is memory, and each piece costs at least a packet's (tcp_try_rmem_schedule of
-            // tcp_data_queue_ofo); full segments never come near it.
-            None => (size / LEAST_PIECE + 1) as usize,
-        };
+        let most = self.cfg.profile.reassembly.map_or(usize::MAX, |most| {
+            let by_size = self.rcv.window.size() / self.maxseg() + 1;
+            by_size.min(u64::from(most)) as usize
+        });
         self.rcv.reassembly.insert(payload.left, payload.right, most);
         self.ack_at_once();
     }

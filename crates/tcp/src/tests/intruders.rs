@@ -99,19 +99,3 @@ fn urgent_data_is_delivered_in_line() {
         assert_eq!(pair.client.state(), State::Established, "{system}");
     }
 }
-
-#[test]
-fn crumbs_out_of_order_do_not_fill_the_memory() {
-    for system in crate::profile::NAMES {
-        let mut pair = established(system);
-        let mut held = 0;
-        for crumb in 0..3_000 {
-            let mut piece = pair.forge(Flags::ACK, 3 + 2 * crumb, 1);
-            piece.payload = 1;
-            pair.hear(&piece);
-            held = pair.client.rcv.reassembly.bytes();
-        }
-        let room = pair.client.rcv.window.size();
-        assert!(held > 0 && held <= room / crate::input::LEAST_PIECE + 1, "{system}: {held}");
-    }
-}
