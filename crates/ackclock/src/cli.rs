@@ -2,6 +2,7 @@
 
 mod series;
 mod theory;
+mod whatif;
 mod wire;
 
 use std::path::PathBuf;
@@ -12,6 +13,7 @@ pub(crate) use series::ThinningArgs;
 pub(crate) use theory::{
     AimdArgs, CubicArgs, MathisArgs, PathArgs, PftkArgs, TheoryCommand, TrialArgs,
 };
+pub(crate) use whatif::{FromArgs, WhatIfArgs};
 
 pub(crate) use wire::{CompareArgs, EndArgs, LinkArgs, WireCommand};
 
@@ -44,6 +46,9 @@ pub(crate) enum Command {
     Diagnose(DiagnoseArgs),
     /// Explain a finding of diagnose: background, and what to do on each system
     Explain(ExplainArgs),
+    /// Run a captured transfer again, with its own sender and with others
+    #[command(name = "whatif")]
+    WhatIf(WhatIfArgs),
     /// Run a scenario in virtual time
     Run(RunArgs),
     /// Run a scenario over a grid, on all cores
@@ -354,6 +359,8 @@ pub(crate) enum ScenarioCommand {
     /// Print a scenario with all changes worked in: the text its SHA-256 is made of
     #[command(after_help = SHOW_EXAMPLES, override_usage = "ackclock scenario show [OPTIONS] <FILE>")]
     Show(ScenarioArgs),
+    /// Fit a scenario to a transfer in a capture
+    From(FromArgs),
     /// Print all keys of scenario files and all knobs of each system, as Markdown tables
     #[command(after_help = KEYS_EXAMPLES)]
     Keys,

@@ -11,6 +11,7 @@ mod scenario;
 mod sweep;
 mod table;
 mod theory;
+mod whatif;
 mod wire;
 
 use std::fs;
@@ -27,6 +28,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
     match cli.command {
         Command::Diagnose(args) => diagnose::run(&args),
         Command::Explain(args) => explain::run(&args),
+        Command::WhatIf(args) => whatif::run(args),
         Command::Run(args) => run::run(args),
         Command::Scenario(command) => scenario::run(command),
         Command::Reproduce(args) => reproduce::run(&args),

@@ -7,7 +7,8 @@
 //! written of its sender), [`mod@qlog`] (the same as qlog), [`cases`] and [`reproduce_page`] (published figures beside
 //! ours), [`series`] (columns over time), [`curves`] and [`pictures`]
 //! (charts), [`log_view`]
-//! (logs of a stack for reading), [`theory_report`] (closed forms beside runs), [`worlds`]
+//! (logs of a stack for reading), [`theory_report`] (closed forms beside runs), [`whatif`] (a captured
+//! transfer with other senders), [`worlds`]
 //! (scenarios by chance, and whether they obey), [`import_ini`]
 //! (ini files of OMNeT++), [`packet_scripts`] (what a host sends, packet by packet), [`inputs`] (captures and logs, read into
 //! connections), [`diagnosis`] (what they say), [`wire_report`] (a run with real hosts beside one in
@@ -36,6 +37,7 @@ mod snippet;
 pub mod sweep;
 pub mod theory_report;
 pub mod units_text;
+pub mod whatif;
 pub mod wire_report;
 pub mod workloads;
 pub mod worlds;

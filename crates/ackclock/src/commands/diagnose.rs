@@ -51,7 +51,8 @@ fn fail_on(name: &str) -> Result<FailOn, Failure> {
     })
 }
 
-fn source(path: &Path) -> Result<Source<'static>, Failure> {
+/// The bytes of a file, or of standard input.
+pub(super) fn source(path: &Path) -> Result<Source<'static>, Failure> {
     if path == Path::new("-") {
         let bytes = Box::new(Watched::new(io::stdin().lock(), None));
         return Ok(Source { name: "standard input".into(), bytes });

@@ -13,6 +13,7 @@ use crate::output::print;
 pub(super) fn run(command: ScenarioCommand) -> Result<ExitCode, Failure> {
     match command {
         ScenarioCommand::Check(args) => return check(args),
+        ScenarioCommand::From(args) => return super::whatif::from(&args),
         ScenarioCommand::Show(args) => print(&load_scenario(args)?.1.text)?,
         ScenarioCommand::Keys => print(&reference())?,
         ScenarioCommand::Schema => print(&schema())?,

@@ -1,0 +1,59 @@
+//! Arguments of `whatif` and `scenario from`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+const EXAMPLES: &str = "\
+Examples:
+  ackclock whatif slow.pcap                                        how well the fit follows the capture
+  ackclock whatif slow.pcap --compare linux-6.18/cubic,freebsd-rack-main
+  ackclock whatif slow.pcap --flow 3 --set sender.knobs.net.inet.tcp.abc_l_var=45
+  ackclock whatif slow.pcap --set path.loss=0.1% --set path.forward.link.rate=1Gbit/s
+  ackclock whatif slow.pcap --compare freebsd-main --json | jq '.alternatives[0].time_ratio'
+
+The path is fitted from the capture, the recorded sender is run on it first. Where even that does not
+follow the recorded course, predictions say little; a warning says so.
+
+Exit status: 0 done; 2 a mistake in arguments, or a file that cannot be used.";
+
+/// Arguments of `whatif`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct WhatIfArgs {
+    /// Capture with the transfer, best taken at the sender; - is standard input
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// The connection, by Wireshark's number (tcp.stream) [default: the one with the most data]
+    #[arg(long, value_name = "N")]
+    pub(crate) flow: Option<u32>,
+    /// Senders to try on the fitted path, as PROFILE or PROFILE/CC
+    #[arg(long, value_name = "SENDER", value_delimiter = ',')]
+    pub(crate) compare: Vec<String>,
+    /// Sender that --set is tried with, as PROFILE or PROFILE/CC [default: the best fit]
+    #[arg(long, value_name = "SENDER")]
+    pub(crate) sender: Option<String>,
+    /// Change one place of the fitted scenario (see: ackclock scenario from)
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+const FROM_EXAMPLES: &str = "\
+Examples:
+  ackclock scenario from slow.pcap > slow.toml && ackclock run slow.toml
+  ackclock scenario from slow.pcap --flow 3";
+
+/// Arguments of `scenario from`.
+#[derive(Debug, Args)]
+#[command(after_help = FROM_EXAMPLES)]
+pub(crate) struct FromArgs {
+    /// Capture with the transfer, best taken at the sender; - is standard input
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// The connection, by Wireshark's number (tcp.stream) [default: the one with the most data]
+    #[arg(long, value_name = "N")]
+    pub(crate) flow: Option<u32>,
+}

@@ -1,0 +1,19 @@
+//! What a capture says about its path, its ends and its application, as a scenario. Floor 6.
+//!
+//! Reading order: [`Fitted`] (the estimates, each with what it rests on), `losses` (which packets
+//! were lost, and why), `writes` (what the application did), `ends` (which systems talk), `text`
+//! (the scenario file).
+//!
+//! What it does not do: it runs nothing; `lab` runs the scenario and says how well it matches.
+
+mod ends;
+mod fitted;
+mod losses;
+mod text;
+mod writes;
+
+pub use ends::System;
+pub use fitted::{Basis, Fitted, Late, Unfit};
+pub use losses::Losses;
+pub use text::Chance;
+pub use writes::Writes;

@@ -1,0 +1,84 @@
+//! What the application did, where it held its sender.
+
+use diagnose::Packet;
+use packet::Dir;
+
+use crate::losses::Unwrapped;
+
+/// Pauses below this share of the time are no habit of the application.
+const HABIT: u64 = 10;
+
+/// How the application wrote.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Writes {
+    /// All at once.
+    Bulk,
+    /// A chunk at fixed intervals: bytes, and ns from one to the next.
+    Paced(u64, u64),
+}
+
+/// Some bytes written together.
+#[derive(Debug, Clone, Copy)]
+struct Write {
+    begin: u64,
+    end: u64,
+    bytes: u64,
+}
+
+impl Writes {
+    /// By the new data of direction `dir`. A write begins with data that come more than `pause` ns
+    /// after the sender had nothing left: all was acknowledged, or what it sent last was no full
+    /// segment of `mss`.
+    pub(crate) fn of(packets: &[Packet], dir: Dir, mss: u64, pause: u64) -> Self {
+        let mut stream = Unwrapped::default();
+        let mut writes: Vec<Write> = Vec::new();
+        let (mut top, mut acked, mut acked_at, mut short) = (0, 0, 0, false);
+        for packet in packets {
+            let segment = &packet.segment;
+            if segment.dir != dir {
+                let ack = stream.place(segment.ack.0);
+                if ack > acked {
+                    (acked, acked_at) = (ack, packet.at.as_nanos());
+                }
+                continue;
+            }
+            let start = stream.place(segment.seq.0);
+            let end = start + u64::from(segment.payload);
+            if segment.payload == 0 || end <= top {
+                continue;
+            }
+            let fresh = end - start.max(top);
+            let at = packet.at.as_nanos();
+            let since = |last: &Write| match (short, acked >= top) {
+                (true, _) => Some(last.end),
+                // What an ACK sets free comes at once.
+                (false, true) => Some(last.end.max(acked_at)),
+                (false, false) => None,
+            };
+            match writes.last_mut() {
+                Some(last) if since(last).is_none_or(|since| at - since <= pause) => {
+                    last.end = at;
+                    last.bytes += fresh;
+                }
+                _ => writes.push(Write { begin: at, end: at, bytes: fresh }),
+            }
+            top = end;
+            short = !u64::from(segment.payload).is_multiple_of(mss.max(1));
+        }
+        let (Some(first), Some(last)) = (writes.first(), writes.last()) else { return Self::Bulk };
+        let paused: u64 = writes.windows(2).map(|pair| pair[1].begin - pair[0].end).sum();
+        // Two pauses make no habit; the last write is what was left over.
+        if writes.len() < 4 || paused * HABIT < last.end - first.begin {
+            return Self::Bulk;
+        }
+        let bytes = median(writes[..writes.len() - 1].iter().map(|write| write.bytes));
+        let every = median(writes.windows(2).map(|pair| pair[1].begin - pair[0].begin));
+        Self::Paced(bytes, every)
+    }
+}
+
+fn median(values: impl Iterator<Item = u64>) -> u64 {
+    let mut all: Vec<u64> = values.collect();
+    all.sort_unstable();
+    all.get(all.len() / 2).copied().unwrap_or(0)
+}
