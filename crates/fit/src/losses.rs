@@ -172,3 +172,51 @@ impl Unwrapped {
         place
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use packet::{Options, SackBlock, SackBlocks, Segment};
+    use units::{Instant, SeqNum};
+
+    use super::*;
+
+    fn data(millis: u64, seq: u32) -> Packet {
+        let segment = Segment { seq: SeqNum(seq), payload: 1_000, ..Segment::default() };
+        Packet { at: Instant::from_nanos(millis * 1_000_000), frame: 1, segment, captured: 0 }
+    }
+
+    #[test]
+    fn what_is_sent_again_was_lost_unless_a_duplicate_is_reported() {
+        let mut packets = vec![data(0, 0), data(0, 1_000), data(0, 2_000), data(50, 1_000)];
+        let losses = Losses::at_sender(&packets, Dir::Forward, 1_000, 40_000_000);
+        assert_eq!(losses.packets, [(2, 0)]);
+        assert_eq!(losses.sent, 4);
+        let mut blocks = SackBlocks::EMPTY;
+        assert!(blocks.push(SackBlock { left: SeqNum(1_000), right: SeqNum(2_000) }));
+        let mut told = data(90, 0);
+        told.segment.dir = Dir::Reverse;
+        told.segment.ack = SeqNum(3_000);
+        told.segment.payload = 0;
+        told.segment.options = Options::Sack(blocks);
+        packets.push(told);
+        let losses = Losses::at_sender(&packets, Dir::Forward, 1_000, 40_000_000);
+        assert_eq!(losses.packets, []);
+    }
+
+    #[test]
+    fn at_the_receiver_a_hole_that_fills_late_was_a_loss() {
+        let packets = [data(0, 0), data(0, 2_000), data(1, 4_000), data(1, 3_000), data(50, 1_000)];
+        let losses = Losses::at_receiver(&packets, Dir::Forward, 1_000, 10_000_000);
+        assert_eq!(losses.packets, [(2, 0)]);
+    }
+
+    #[test]
+    fn a_long_run_of_losses_is_an_outage() {
+        let mut packets: Vec<Packet> =
+            (0..10).map(|n| data(u64::from(n) * 20, n * 1_000)).collect();
+        packets.extend((2..9).map(|n| data(400 + u64::from(n), n * 1_000)));
+        let losses = Losses::at_sender(&packets, Dir::Forward, 1_000, 40_000_000);
+        assert_eq!(losses.outages, [(40_000_000, 160_000_000)]);
+        assert_eq!(losses.packets, []);
+    }
+}

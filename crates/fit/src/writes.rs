@@ -82,3 +82,38 @@ fn median(values: impl Iterator<Item = u64>) -> u64 {
     all.sort_unstable();
     all.get(all.len() / 2).copied().unwrap_or(0)
 }
+
+#[cfg(test)]
+mod tests {
+    use packet::Segment;
+    use units::{Instant, SeqNum};
+
+    use super::*;
+
+    fn packet(millis: u64, dir: Dir, seq: u32, ack: u32, payload: u32) -> Packet {
+        let segment =
+            Segment { dir, seq: SeqNum(seq), ack: SeqNum(ack), payload, ..Segment::default() };
+        let at = Instant::from_nanos(millis * 1_000_000);
+        Packet { at, frame: 1, segment, captured: payload }
+    }
+
+    #[test]
+    fn chunks_at_intervals_are_the_applications_and_round_trips_are_not() {
+        let mut paced = Vec::new();
+        let mut clocked = Vec::new();
+        for n in 0..10_u32 {
+            // A chunk of 3,000 B each 50 ms, acknowledged after 20 ms.
+            let (at, seq) = (50 * u64::from(n), 3_000 * n);
+            paced.push(packet(at, Dir::Forward, seq, 0, 1_000));
+            paced.push(packet(at, Dir::Forward, seq + 1_000, 0, 1_000));
+            paced.push(packet(at, Dir::Forward, seq + 2_000, 0, 1_000));
+            paced.push(packet(at + 20, Dir::Reverse, 0, seq + 3_000, 0));
+            // As much in each round trip of 50 ms, sent as soon as the ACK comes.
+            clocked.push(packet(at, Dir::Forward, seq, 0, 3_000));
+            clocked.push(packet(at + 50, Dir::Reverse, 0, seq + 3_000, 0));
+        }
+        let writes = Writes::of(&paced, Dir::Forward, 1_000, 5_000_000);
+        assert_eq!(writes, Writes::Paced(3_000, 50_000_000));
+        assert_eq!(Writes::of(&clocked, Dir::Forward, 1_000, 5_000_000), Writes::Bulk);
+    }
+}

@@ -51,6 +51,11 @@ fn diagnoses() {
 }
 
 #[test]
+fn what_if() {
+    check("docs/whatif.md");
+}
+
+#[test]
 fn sweeps() {
     check("docs/sweeps.md");
 }
