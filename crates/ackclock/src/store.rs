@@ -75,12 +75,7 @@ impl Store {
                 return Ok(Found::Complete);
             }
         } else {
-            let mut entries = match fs::read_dir(dir) {
-                Ok(entries) => Some(entries),
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
-                Err(error) => return Err(Failure::file("read", dir, &error)),
-            };
-            if entries.as_mut().is_some_and(|entries| entries.next().is_some()) {
+            if holds_other_things(dir)? {
                 let message = format!("{} is not empty and holds no sweep", dir.display());
                 return Err(Failure::new(message).hint("name another directory with --out"));
             }
@@ -259,6 +254,26 @@ fn same(dir: &Path, known: &About, about: &About) -> Result<(), Failure> {
         return Err(Failure::new(message).hint("name another directory with --out"));
     }
     Ok(())
+}
+
+/// Is there anything in `dir` that a sweep does not leave which was killed before it had written
+/// what it is: its scenario, and pieces of it and of [`ABOUT`] under temporary names?
+fn holds_other_things(dir: &Path) -> Result<bool, Failure> {
+    let failed = |error: &std::io::Error| Failure::file("read", dir, error);
+    let entries = match fs::read_dir(dir) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(false),
+        Err(error) => return Err(failed(&error)),
+    };
+    for entry in entries {
+        let name = entry.map_err(|error| failed(&error))?.file_name();
+        let name = name.to_string_lossy();
+        let piece = name.ends_with(".part") && [SCENARIO, ABOUT].iter().any(|of| name.contains(of));
+        if name != SCENARIO && !piece {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 fn write_whole(path: &Path, text: impl AsRef<[u8]>) -> Result<(), Failure> {

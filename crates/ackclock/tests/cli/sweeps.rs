@@ -91,6 +91,19 @@ fn a_sweep_that_is_killed_goes_on() {
 }
 
 #[test]
+fn a_sweep_killed_before_it_said_what_it_is_goes_on() {
+    let place = place("a_sweep_killed_before_it_said_what_it_is_goes_on");
+    std::fs::create_dir(place.0.join("cut")).unwrap();
+    place.write("cut/scenario.toml", "");
+    place.write("cut/sweep.json.77.part", "{");
+    sweep(&place, &["--out", "cut", "--resume"]).ok();
+    place.write("cut/mine.txt", "");
+    std::fs::remove_file(place.0.join("cut/sweep.json")).unwrap();
+    let refused = sweep(&place, &["--out", "cut", "--resume"]);
+    assert!(refused.err.contains("is not empty and holds no sweep"), "{}", refused.err);
+}
+
+#[test]
 fn a_damaged_journal_costs_its_rows_only() {
     let place = place("a_damaged_journal_costs_its_rows_only");
     sweep(&place, &["--out", "whole"]).ok();
