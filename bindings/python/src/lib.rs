@@ -2,11 +2,12 @@
 //!
 //! Reading order: [`errors`] (exceptions), [`text`] (dictionaries as scenario files), [`watch`]
 //! (long calls: progress, Ctrl-C, the GIL), [`loaded`] and [`ran`] (one run), [`columns`] and
-//! [`table`] (its events as Arrow), [`controller`] (congestion controllers in Python), [`study`] (sweeps), [`published`] (cases and closed forms).
+//! [`table`] (its events as Arrow), [`controller`] (congestion controllers in Python), [`study`] (sweeps), [`published`] (cases and closed forms), [`diagnosis`] (captures).
 //! What users call is in `python/ackclock`, which adds what is easier said in Python.
 
 mod columns;
 mod controller;
+mod diagnosis;
 mod errors;
 mod loaded;
 mod published;
@@ -21,6 +22,8 @@ mod watch;
 mod _engine {
     #[pymodule_export]
     use super::controller::{PyLoss, PyReport};
+    #[pymodule_export]
+    use super::diagnosis::{diagnose_files, scenario_text, whatif};
     #[pymodule_export]
     use super::errors::{RunError, ScenarioError};
     #[pymodule_export]

@@ -10,8 +10,8 @@ from conftest import ROOT
 NOTEBOOKS = sorted((ROOT / "examples").glob("*.ipynb"))
 
 
-def test_there_is_one_for_each_seed() -> None:
-    assert len(NOTEBOOKS) >= 4
+def test_there_is_one_for_each_seed_and_one_for_users() -> None:
+    assert len(NOTEBOOKS) >= 5
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

@@ -11,6 +11,7 @@ its unit in its name: ``_s`` seconds, ``_bps`` bit/s, ``_bytes`` bytes, ``_mss``
 
 from ._engine import VERSION as __version__
 from ._engine import Loss, Report, RunError, Scenario, ScenarioError, Table
+from .captures import Diagnosis, WhatIf, diagnose, scenario_from, whatif
 from .cases import CaseReport, Figure, reproduce
 from .controllers import Controller, register
 from .formulas import Estimate, Theory, theory
@@ -22,6 +23,7 @@ from .tables import to_arrow, to_pandas, to_polars
 __all__ = [
     "CaseReport",
     "Controller",
+    "Diagnosis",
     "Estimate",
     "Figure",
     "Flow",
@@ -34,14 +36,18 @@ __all__ = [
     "Sweep",
     "Table",
     "Theory",
+    "WhatIf",
     "__version__",
+    "diagnose",
     "register",
     "reproduce",
     "run",
     "scenario",
+    "scenario_from",
     "sweep",
     "theory",
     "to_arrow",
     "to_pandas",
     "to_polars",
+    "whatif",
 ]

@@ -1,0 +1,109 @@
+"""Captures: why a transfer was slow, and what would have been with another sender."""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from . import _engine
+from .scenarios import settings
+
+PathLike = str | os.PathLike[str]
+
+
+class Diagnosis:
+    """What captures say. ``print(diagnosis)`` shows what ``ackclock diagnose`` prints."""
+
+    def __init__(self, report: str, text: str) -> None:
+        #: As ``ackclock diagnose --json`` prints it; of several files a list.
+        self.report: Any = json.loads(report)
+        self._text = text
+
+    @property
+    def connections(self) -> list[dict[str, Any]]:
+        """All connections, those of each file worst first."""
+        files = self.report if isinstance(self.report, list) else [self.report]
+        return [connection for file in files for connection in file["connections"]]
+
+    @property
+    def primary(self) -> str | None:
+        """Code of what limited the worst connection."""
+        worst = self.connections[:1]
+        return worst[0]["primary"] if worst else None
+
+    def __str__(self) -> str:
+        return self._text.rstrip()
+
+    def __repr__(self) -> str:
+        return f"<ackclock.Diagnosis: {len(self.connections)} connections, primary {self.primary}>"
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(str(self))}</pre>"
+
+
+def diagnose(*paths: PathLike, flow: int | None = None) -> Diagnosis:
+    """Find out from captures (or logs, or tcpdump's text) why a transfer was slow.
+
+    ``flow`` picks one connection by Wireshark's number. Raises :class:`OSError` for a file that cannot
+    be opened, :class:`ValueError` for one that is of no use.
+    """
+    if not paths:
+        raise TypeError("no capture given")
+    return Diagnosis(*_engine.diagnose_files([os.fspath(path) for path in paths], flow))
+
+
+class WhatIf:
+    """A captured transfer run again. ``print`` shows what ``ackclock whatif`` prints."""
+
+    def __init__(self, report: str, text: str) -> None:
+        #: As ``ackclock whatif --json`` prints it.
+        self.report: dict[str, Any] = json.loads(report)
+        self._text = text
+
+    @property
+    def licensed(self) -> bool:
+        """Does the best fitting sender follow the recorded course closely enough to predict?"""
+        return bool(self.report["licensed"])
+
+    @property
+    def senders(self) -> list[dict[str, Any]]:
+        """Senders that may have been the recorded one, the best first."""
+        return list(self.report["senders"])
+
+    @property
+    def alternatives(self) -> list[dict[str, Any]]:
+        """What was asked for."""
+        return list(self.report["alternatives"])
+
+    def __str__(self) -> str:
+        return self._text.rstrip()
+
+    def __repr__(self) -> str:
+        return f"<ackclock.WhatIf: {len(self.alternatives)} alternatives, licensed {self.licensed}>"
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(str(self))}</pre>"
+
+
+def whatif(
+    path: PathLike,
+    *,
+    flow: int | None = None,
+    compare: Sequence[str] = (),
+    set: Mapping[str, object] | None = None,
+    sender: str | None = None,
+) -> WhatIf:
+    """Fit a path to a captured transfer, run its own sender on it, then others.
+
+    ``compare`` names senders as ``PROFILE`` or ``PROFILE/CC``; ``set`` changes the fitted scenario
+    (:func:`ackclock.scenario_from`) for one more alternative, with ``sender`` if given.
+    """
+    return WhatIf(*_engine.whatif(os.fspath(path), flow, list(compare), settings(set), sender))
+
+
+def scenario_from(path: PathLike, *, flow: int | None = None) -> _engine.Scenario:
+    """The scenario fitted to a captured transfer; ``.text`` tells what each figure rests on."""
+    return _engine.load(_engine.scenario_text(os.fspath(path), flow), "<fitted>", [])
