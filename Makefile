@@ -7,7 +7,9 @@ test: tools lint
 	cargo test --workspace --quiet
 	$(MAKE) digest
 	$(MAKE) python
-	cargo xtask golden
+	cargo xtask golden > target/golden.txt; status=$$?; cat target/golden.txt; exit $$status
+	@sed -n '/^<!-- golden -->/,/^<!-- end of golden -->/p' docs/fidelity.md | grep -v '^<!--\|^```' \
+	  | diff - target/golden.txt || { echo 'docs/fidelity.md is stale: run cargo xtask docs'; exit 1; }
 	cargo xtask count
 	@# Its exit status tells of figures that do not hold. The ones known, explained in their notes,
 	@# are listed in crates/lab/tests/cases.rs, which fails if any other is among them.

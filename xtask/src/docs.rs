@@ -77,9 +77,43 @@ fn readme() -> Result<String, String> {
     Ok(format!("{head}{BEGIN}```text\n{trace}```\n{END}{tail}"))
 }
 
+const LEDGER: &str = "\
+# Fidelity ledger
+
+What Ackclock is held against, and today's result. `cargo xtask docs` writes this page; nothing in it is
+typed. `make test` fails when a figure that held no longer does, and when this page is stale.
+
+A row of kind *assert* must lie in its band. *Predicted* follows from inputs that were fitted to other
+figures, *calibrated* is what an input was fitted to, *info* cannot be derived from what was published.
+
+";
+
+/// docs/fidelity.md: every published figure and every golden file, with the present result.
+fn ledger() -> Result<String, String> {
+    let mut page = LEDGER.to_owned();
+    for case in cases::CASES {
+        let result = case.run().map_err(|error| error.to_string())?;
+        page.push_str(&cases::ledger::section(&result));
+    }
+    page.push_str(
+        "## Golden rows\n\nRows taken from FreeBSD's own functions, and recorded Linux transfers, ",
+    );
+    page.push_str(
+        "replayed through our crates\n(`cargo xtask golden`; origins in `golden/*/README.md`).\n\n",
+    );
+    let program = std::env::current_exe().map_err(|error| error.to_string())?;
+    let output = std::process::Command::new(program)
+        .arg("golden")
+        .output()
+        .map_err(|error| format!("golden: {error}"))?;
+    let printed = String::from_utf8(output.stdout).map_err(|error| format!("golden: {error}"))?;
+    Ok(format!("{page}<!-- golden -->\n```text\n{printed}```\n<!-- end of golden -->\n"))
+}
+
 pub(crate) fn run() -> ExitCode {
     let written = documents().and_then(|mut documents| {
         documents.push(("docs/scenario.md".to_owned(), scenario_document()?));
+        documents.push(("docs/fidelity.md".to_owned(), ledger()?));
         for (name, text) in documents {
             std::fs::write(root().join(&name), text).map_err(|e| format!("{name}: {e}"))?;
             println!("{name}");

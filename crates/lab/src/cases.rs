@@ -1,10 +1,11 @@
 //! Published cases: every figure of a document beside what Ackclock measures.
 //!
 //! Reading order: [`row`] (a figure, its kind, its band), [`slow_start_lro`] (the first case),
-//! [`reordering`], [`mathis`] and [`cubic_hz`] (the others); [`text`] and [`Report`] (how results are
-//! shown).
+//! [`reordering`], [`mathis`] and [`cubic_hz`] (the others); [`text`], [`ledger`] and [`Report`] (how
+//! results are shown).
 
 pub mod cubic_hz;
+pub mod ledger;
 pub mod mathis;
 pub mod reordering;
 pub mod row;

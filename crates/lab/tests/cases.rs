@@ -1,5 +1,7 @@
 //! Every published case, as `ackclock reproduce` runs it.
 
+use std::path::Path;
+
 use ackclock_lab as lab;
 use lab::cases::{CASES, Kind};
 
@@ -21,8 +23,13 @@ const MISSES: &[&str] = &[
 #[test]
 fn every_asserted_figure_holds_or_is_a_known_miss() {
     let mut missed = Vec::new();
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/fidelity.md");
+    let page = std::fs::read_to_string(page).unwrap();
     for case in CASES {
-        let rows = case.run().unwrap().rows;
+        let result = case.run().unwrap();
+        let stale = "docs/fidelity.md is stale: run cargo xtask docs";
+        assert!(page.contains(&lab::cases::ledger::section(&result)), "{}: {stale}", case.id);
+        let rows = result.rows;
         for row in &rows {
             assert_eq!(row.holds.is_some(), row.kind == Kind::Assert, "{}", row.name);
             assert!(row.measured.is_some(), "{}: {} was not reached", case.id, row.name);

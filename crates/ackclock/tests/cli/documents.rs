@@ -41,6 +41,26 @@ fn check(document: &str) {
 }
 
 #[test]
+fn first_run() {
+    check("docs/first-run.md");
+}
+
+#[test]
+fn every_page_is_in_the_book() {
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+    let summary = std::fs::read_to_string(docs.join("SUMMARY.md")).unwrap();
+    let mut pages = 0;
+    for entry in std::fs::read_dir(&docs).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        if name.ends_with(".md") && name != "SUMMARY.md" {
+            assert!(summary.contains(&format!("({name})")), "docs/SUMMARY.md lacks {name}");
+            pages += 1;
+        }
+    }
+    assert_eq!(summary.matches(".md)").count(), pages, "docs/SUMMARY.md names pages that are not there");
+}
+
+#[test]
 fn scenario_files() {
     check("docs/scenario.md");
 }

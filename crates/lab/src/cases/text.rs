@@ -96,28 +96,14 @@ pub(crate) fn cells(row: &Row, notes: &[&str]) -> [String; 8] {
         Some(false) => "MISS",
         None => "",
     };
-    let kind = match row.kind {
-        Kind::Assert => "assert",
-        Kind::Calibrated => "calibrated",
-        Kind::Predicted => "predicted",
-        Kind::Info => "info",
-    };
-    let band = match (row.low, row.high) {
-        (Some(low), Some(high)) if low < high => format!("{} to {}", number(low), number(high)),
-        (Some(_), Some(_)) => "exact".into(),
-        (Some(low), None) => format!("at least {}", number(low)),
-        (None, Some(high)) => format!("at most {}", number(high)),
-        _ if row.kind == Kind::Assert => "exact".into(),
-        _ => row.deviation_percent().map_or(String::new(), |percent| format!("{percent:+.1} %")),
-    };
     [
         verdict.into(),
         row.name.clone(),
         figure(row.published.as_ref()),
         figure(row.measured.as_ref()),
         row.unit.into(),
-        kind.into(),
-        band,
+        kind(row.kind).into(),
+        band(row),
         notes
             .iter()
             .position(|note| *note == row.note)
@@ -125,7 +111,29 @@ pub(crate) fn cells(row: &Row, notes: &[&str]) -> [String; 8] {
     ]
 }
 
-fn figure(figure: Option<&Figure>) -> String {
+/// What a row is good for, in a word.
+pub(super) fn kind(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Assert => "assert",
+        Kind::Calibrated => "calibrated",
+        Kind::Predicted => "predicted",
+        Kind::Info => "info",
+    }
+}
+
+/// Where the figure must lie, or how far it lies from the published one.
+pub(super) fn band(row: &Row) -> String {
+    match (row.low, row.high) {
+        (Some(low), Some(high)) if low < high => format!("{} to {}", number(low), number(high)),
+        (Some(_), Some(_)) => "exact".into(),
+        (Some(low), None) => format!("at least {}", number(low)),
+        (None, Some(high)) => format!("at most {}", number(high)),
+        _ if row.kind == Kind::Assert => "exact".into(),
+        _ => row.deviation_percent().map_or(String::new(), |percent| format!("{percent:+.1} %")),
+    }
+}
+
+pub(super) fn figure(figure: Option<&Figure>) -> String {
     match figure {
         None => "-".into(),
         Some(Figure::Number(value)) => number(*value),
