@@ -1,8 +1,8 @@
 //! What Python loads: a thin face of `lab`. Floor 8.
 //!
-//! Reading order: [`errors`] (exceptions), [`text`] (dictionaries as scenario files), [`watch`]
-//! (long calls: progress, Ctrl-C, the GIL), [`loaded`] and [`ran`] (one run), [`columns`] and
-//! [`table`] (its events as Arrow), [`controller`] (congestion controllers in Python), [`study`] (sweeps), [`published`] (cases and closed forms), [`diagnosis`] (captures).
+//! Reading order: `errors` (exceptions), `text` (dictionaries as scenario files), `watch`
+//! (long calls: progress, Ctrl-C, the GIL), `loaded` and `ran` (one run), `columns` and
+//! `table` (its events as Arrow), `controller` (congestion controllers in Python), `study` (sweeps), `published` (cases and closed forms), `diagnosis` (captures).
 //! What users call is in `python/ackclock`, which adds what is easier said in Python.
 
 mod columns;
