@@ -1,8 +1,8 @@
 //! A run as a page: what was sent and acknowledged, windows, round trips and rates over time,
 //! round by round, and the events of note.
 //!
-//! Reading order: [`RunStory`] (listens to a run), [`flow`] (what is kept of a flow), [`needless`]
-//! (which bytes went again in vain), [`rounds`] (round trip by round trip), `panels` (what is kept
+//! Reading order: [`RunStory`] (listens to a run), `flow` (what is kept of a flow), `needless`
+//! (which bytes went again in vain), `rounds` (round trip by round trip), `panels` (what is kept
 //! as plots), `tables`.
 
 mod flow;

@@ -9,7 +9,7 @@
 //! Reading order: [`frame`] (packets and segments), [`payload`] (what the bytes are), [`streams`]
 //! (bytes under way, since a world knows only their numbers), [`directory`] (whose they are), [`space`]
 //! (namespaces and devices), [`command`] (programs in them),
-//! [`kernel`] (what this machine's applications do), [`drive`] (the loop), [`run`] (all together);
+//! [`kernel`] (what this machine's applications do), [`drive`] (the loop), [`run()`] (all together);
 //! beside them [`numbers`] (that nobody guesses), [`clock`], [`timing`] (how late the machine was), [`capture`].
 //!
 //! Alone below `lab` this crate reads clocks and devices. It is empty on other systems than Linux.
