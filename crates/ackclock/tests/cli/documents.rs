@@ -57,7 +57,11 @@ fn every_page_is_in_the_book() {
             pages += 1;
         }
     }
-    assert_eq!(summary.matches(".md)").count(), pages, "docs/SUMMARY.md names pages that are not there");
+    assert_eq!(
+        summary.matches(".md)").count(),
+        pages,
+        "docs/SUMMARY.md names pages that are not there"
+    );
 }
 
 #[test]
