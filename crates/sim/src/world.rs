@@ -3,16 +3,18 @@
 pub(crate) mod outside;
 mod packets;
 mod parcels;
+mod setup;
 
 use machine::{Endpoint as _, PacketId, Signal};
 use packet::Dir;
 use record::Event;
+use tcp::Side;
 use tcp::profile::SharedProfile;
-use tcp::{Config, Endpoint, Keepalive, Side};
-use units::{Bytes, Duration, FlowId, Instant, SeqNum, Stream};
+use units::{Bytes, Duration, FlowId, Instant, Stream};
 
 use outside::Leaving;
 use packets::{Network, cx};
+use setup::{profiles, stands_still, transport};
 
 use crate::app::Application;
 use crate::card::Card;
@@ -20,7 +22,7 @@ use crate::datagrams::number_of;
 use crate::observer::{Observer, PROGRESS_EVERY};
 use crate::outcome::{FlowOutcome, Outcome};
 use crate::road;
-use crate::scenario::{App, Burst, Close, Element, Flow, Host, Pause, Scenario, TapPlace};
+use crate::scenario::{App, Close, Flow, Scenario, TapPlace};
 use crate::transport::Transport;
 
 /// Why a scenario could not be set up. The text form refuses these with a better message.
@@ -566,108 +568,5 @@ impl<'a, O: Observer> World<'a, O> {
             latency: self.ends[end_of(flow, CLIENT)].app.latency(),
             received_packet_bytes: came,
         }
-    }
-}
-
-/// Could a flow go on for ever in one instant?
-fn stands_still(scenario: &Scenario, flow: &Flow) -> bool {
-    let Some(path) = scenario.paths.get(flow.path) else { return false };
-    let takes_time = |element: &Element| match element {
-        Element::Link { .. } | Element::ManagedLink { .. } => true,
-        Element::Delay(span) => !span.is_zero(),
-        _ => false,
-    };
-    let shared = |element: &&Element| match **element {
-        Element::Shared(index) => scenario.shared.get(index).map(|shared| &shared.element),
-        _ => None,
-    };
-    let elements = || path.forward.iter().chain(&path.reverse);
-    let idle = elements().all(|element| !takes_time(shared(&element).unwrap_or(element)))
-        && [flow.from, flow.to].iter().all(|&host| scenario.hosts[host].delay.is_zero());
-    match flow.app {
-        App::Bulk { bytes: None } => idle,
-        App::Paced { every, bytes, .. } => every.is_zero() && bytes.is_none(),
-        App::OnOff { on, off, bytes } => {
-            let no_pause = matches!(off, Pause::Fixed(Duration::ZERO));
-            let no_burst = on == Burst::For(Duration::ZERO);
-            bytes.is_none() && (idle || (no_burst && no_pause))
-        }
-        App::Requests { count, .. } => idle && count.is_none(),
-        App::Bulk { .. } => false,
-    }
-}
-
-fn transport(
-    scenario: &Scenario,
-    index: usize,
-    flow: &Flow,
-    side: Side,
-    (host, profile): (usize, &SharedProfile),
-) -> Transport {
-    let peer = if host == flow.from { flow.to } else { flow.from };
-    let quic = |host: usize| scenario.hosts[host].quic;
-    let (Some(own), Some(peer), Some(client)) = (quic(host), quic(peer), quic(flow.from)) else {
-        return Transport::Tcp(Endpoint::new(config(scenario, index, flow, side, (host, profile))));
-    };
-    Transport::Quic(Box::new(quic::Endpoint::new(quic::Config {
-        profile: own,
-        peer: peer.parameters(),
-        handshake: client.handshake,
-        algorithm: scenario.hosts[host].cc,
-        side: match side {
-            Side::Client => quic::Side::Client,
-            Side::Server => quic::Side::Server,
-        },
-        flow: FlowId(index as u32),
-        ip: flow.ip,
-    })))
-}
-
-/// The profiles of all hosts, equal ones shared: what every connection reads is in the cache.
-fn profiles(scenario: &Scenario) -> Vec<SharedProfile> {
-    let mut different: Vec<SharedProfile> = Vec::new();
-    let mut shared = |host: &Host| {
-        // Where many differ, it does not matter that some are there twice.
-        let known = different.iter().rev().take(8).find(|known| ***known == host.profile);
-        let profile = known.cloned().unwrap_or_else(|| host.profile.clone().into());
-        if known.is_none() {
-            different.push(profile.clone());
-        }
-        profile
-    };
-    scenario.hosts.iter().map(&mut shared).collect()
-}
-
-fn config(
-    scenario: &Scenario,
-    index: usize,
-    flow: &Flow,
-    side: Side,
-    (host, profile): (usize, &SharedProfile),
-) -> Config {
-    let host = &scenario.hosts[host];
-    let draw = |purpose: &str| {
-        let owner = format!("flow {index} host {}", host.name);
-        Stream::named(scenario.seed, &owner, purpose).next_u32()
-    };
-    Config {
-        profile: profile.clone(),
-        algorithm: host.cc,
-        side,
-        flow: FlowId(index as u32),
-        ip: flow.ip,
-        isn: SeqNum(host.isn.unwrap_or_else(|| draw("isn"))),
-        timestamp: host.timestamp.unwrap_or_else(|| draw("timestamp")),
-        clock_phase: host.clock_phase.min(Duration::from_secs(1)),
-        tso: host.offload.tso,
-        nodelay: flow.nodelay,
-        keepalive: flow.keepalive.map(|wanted| {
-            let own = host.profile.keepalive;
-            Keepalive {
-                idle: wanted.idle.unwrap_or(own.idle),
-                interval: wanted.interval.unwrap_or(own.interval),
-                count: wanted.count.unwrap_or(own.count),
-            }
-        }),
     }
 }

@@ -1,0 +1,112 @@
+//! Connections as a scenario describes them, before anything happens.
+
+use tcp::profile::SharedProfile;
+use tcp::{Config, Endpoint, Keepalive, Side};
+use units::{Duration, FlowId, SeqNum, Stream};
+
+use crate::scenario::{App, Burst, Element, Flow, Host, Pause, Scenario};
+use crate::transport::Transport;
+
+/// Could a flow go on for ever in one instant?
+pub(super) fn stands_still(scenario: &Scenario, flow: &Flow) -> bool {
+    let Some(path) = scenario.paths.get(flow.path) else { return false };
+    let takes_time = |element: &Element| match element {
+        Element::Link { .. } | Element::ManagedLink { .. } => true,
+        Element::Delay(span) => !span.is_zero(),
+        _ => false,
+    };
+    let shared = |element: &&Element| match **element {
+        Element::Shared(index) => scenario.shared.get(index).map(|shared| &shared.element),
+        _ => None,
+    };
+    let elements = || path.forward.iter().chain(&path.reverse);
+    let idle = elements().all(|element| !takes_time(shared(&element).unwrap_or(element)))
+        && [flow.from, flow.to].iter().all(|&host| scenario.hosts[host].delay.is_zero());
+    match flow.app {
+        App::Bulk { bytes: None } => idle,
+        App::Paced { every, bytes, .. } => every.is_zero() && bytes.is_none(),
+        App::OnOff { on, off, bytes } => {
+            let no_pause = matches!(off, Pause::Fixed(Duration::ZERO));
+            let no_burst = on == Burst::For(Duration::ZERO);
+            bytes.is_none() && (idle || (no_burst && no_pause))
+        }
+        App::Requests { count, .. } => idle && count.is_none(),
+        App::Bulk { .. } => false,
+    }
+}
+
+/// The end of a flow on one of its hosts, of TCP or QUIC.
+pub(super) fn transport(
+    scenario: &Scenario,
+    index: usize,
+    flow: &Flow,
+    side: Side,
+    (host, profile): (usize, &SharedProfile),
+) -> Transport {
+    let peer = if host == flow.from { flow.to } else { flow.from };
+    let quic = |host: usize| scenario.hosts[host].quic;
+    let (Some(own), Some(peer), Some(client)) = (quic(host), quic(peer), quic(flow.from)) else {
+        return Transport::Tcp(Endpoint::new(config(scenario, index, flow, side, (host, profile))));
+    };
+    Transport::Quic(Box::new(quic::Endpoint::new(quic::Config {
+        profile: own,
+        peer: peer.parameters(),
+        handshake: client.handshake,
+        algorithm: scenario.hosts[host].cc,
+        side: match side {
+            Side::Client => quic::Side::Client,
+            Side::Server => quic::Side::Server,
+        },
+        flow: FlowId(index as u32),
+        ip: flow.ip,
+    })))
+}
+
+/// The profiles of all hosts, equal ones shared: what every connection reads is in the cache.
+pub(super) fn profiles(scenario: &Scenario) -> Vec<SharedProfile> {
+    let mut different: Vec<SharedProfile> = Vec::new();
+    let mut shared = |host: &Host| {
+        // Where many differ, it does not matter that some are there twice.
+        let known = different.iter().rev().take(8).find(|known| ***known == host.profile);
+        let profile = known.cloned().unwrap_or_else(|| host.profile.clone().into());
+        if known.is_none() {
+            different.push(profile.clone());
+        }
+        profile
+    };
+    scenario.hosts.iter().map(&mut shared).collect()
+}
+
+fn config(
+    scenario: &Scenario,
+    index: usize,
+    flow: &Flow,
+    side: Side,
+    (host, profile): (usize, &SharedProfile),
+) -> Config {
+    let host = &scenario.hosts[host];
+    let draw = |purpose: &str| {
+        let owner = format!("flow {index} host {}", host.name);
+        Stream::named(scenario.seed, &owner, purpose).next_u32()
+    };
+    Config {
+        profile: profile.clone(),
+        algorithm: host.cc,
+        side,
+        flow: FlowId(index as u32),
+        ip: flow.ip,
+        isn: SeqNum(host.isn.unwrap_or_else(|| draw("isn"))),
+        timestamp: host.timestamp.unwrap_or_else(|| draw("timestamp")),
+        clock_phase: host.clock_phase.min(Duration::from_secs(1)),
+        tso: host.offload.tso,
+        nodelay: flow.nodelay,
+        keepalive: flow.keepalive.map(|wanted| {
+            let own = host.profile.keepalive;
+            Keepalive {
+                idle: wanted.idle.unwrap_or(own.idle),
+                interval: wanted.interval.unwrap_or(own.interval),
+                count: wanted.count.unwrap_or(own.count),
+            }
+        }),
+    }
+}
