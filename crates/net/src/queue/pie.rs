@@ -83,6 +83,10 @@ impl Pie {
     /// A packet comes (section 4.1); false if it is lost.
     pub(super) fn enqueue(&mut self, packet: Waiting, room: bool, fates: &mut Fates) -> bool {
         self.look(packet.since);
+        // Section 4.4: congestion has gone away.
+        if self.probability == 0 && self.is_short(self.delay) && self.is_short(self.delay_old) {
+            self.burst_allowance = self.params.burst;
+        }
         if !room {
             self.accumulated = 0;
             return false;
@@ -110,9 +114,8 @@ impl Pie {
 
     /// `drop_early` of section 4.1, derandomised by section 5.4.
     fn picks(&mut self) -> bool {
-        let half = self.params.target.as_nanos() / 2;
-        let short = self.delay_old.as_nanos() < half && self.probability < part(1, 5);
-        if short || self.queue.bytes() <= FEW_BYTES {
+        let calm = self.is_short(self.delay_old) && self.probability < part(1, 5);
+        if calm || self.queue.bytes() <= FEW_BYTES {
             return false;
         }
         if self.probability == 0 {
@@ -123,6 +126,11 @@ impl Pie {
             return false;
         }
         self.accumulated >= part(85, 10) || self.draws.below(ONE) < self.probability
+    }
+
+    /// Is a delay below half of QDELAY_REF?
+    const fn is_short(&self, delay: Duration) -> bool {
+        2 * delay.as_nanos() < self.params.target.as_nanos()
     }
 
     /// Catches up with the looks that are due by `now`: between two packets nothing changes.
@@ -160,11 +168,7 @@ impl Pie {
             probability = probability * 98 / 100;
         }
         self.probability = probability.clamp(0, i128::from(ONE)) as u64;
-        let calm = self.probability == 0 && delay < target / 2 && old < target / 2;
-        self.burst_allowance = match calm {
-            true => self.params.burst,
-            false => self.burst_allowance.saturating_sub(self.params.update),
-        };
+        self.burst_allowance = self.burst_allowance.saturating_sub(self.params.update);
         self.delay_old = self.delay;
     }
 
@@ -286,6 +290,31 @@ mod tests {
         let first = lost[0];
         assert!((135..=165).contains(&first), "{first}");
         assert!(lost.len() > 500);
+    }
+
+    /// Section 4.4: as a packet comes the allowance is MAX_BURST again if the probability is 0 and
+    /// both delays are below half of QDELAY_REF, 7.5 ms; each look takes T_UPDATE off, down to 0.
+    #[test]
+    fn rfc_8033_section_4_4_the_allowance_comes_back_when_congestion_is_gone() {
+        let us = Duration::from_micros;
+        let cases = [
+            (0, us(7_499), us(7_499), ms(150)),
+            (0, us(7_500), us(7_499), ms(0)),
+            (0, us(7_499), us(7_500), ms(0)),
+            (1, us(0), us(0), ms(0)),
+        ];
+        for (probability, delay, old, allowance) in cases {
+            let mut pie = pie(false);
+            (pie.probability, pie.burst_allowance) = (probability, Duration::ZERO);
+            (pie.delay, pie.delay_old) = (delay, old);
+            assert!(pie.enqueue(packet(Instant::ZERO, false), true, &mut Fates::new()));
+            assert_eq!(pie.burst_allowance, allowance, "{probability} {delay} {old}");
+        }
+        let mut pie = pie(false);
+        for looks in 1..=12 {
+            pie.update();
+            assert_eq!(pie.burst_allowance, ms(150_u64.saturating_sub(15 * looks)));
+        }
     }
 
     /// Section 5.4: with a constant probability p, from one loss to the next there are between
