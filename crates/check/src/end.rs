@@ -186,6 +186,7 @@ impl End {
             | Event::ReceiveBuffer { .. }
             | Event::Dropped { .. }
             | Event::RttSample { .. }
+            | Event::Covered { .. }
             | Event::PacketsAcked { .. } => {}
         }
     }

@@ -38,6 +38,9 @@ impl Endpoint {
                 packet.eliciting
             });
             self.tell_advance(cx);
+            if R::ON {
+                self.tell_covered(cx, &newly);
+            }
             // Section 5.1 leaves the order of the rest open, appendix A.7 judges losses first.
             if self.cfg.profile.losses_first {
                 self.detect_losses(cx, space);
@@ -106,6 +109,28 @@ impl Endpoint {
                 (event, self.sender_state())
             });
         }
+    }
+
+    /// Records which bytes of the stream an acknowledgment covers beyond the place that all up to
+    /// is acknowledged: neighbours as one.
+    fn tell_covered<R: Recorder>(&self, cx: &mut Cx<'_, R>, newly: &[Sent]) {
+        let una = self.send.una();
+        let chunks = newly.iter().filter_map(|packet| packet.cargo.stream);
+        let mut open: Option<(u64, u64)> = None;
+        for chunk in chunks.filter(|chunk| chunk.len > 0 && chunk.offset > una) {
+            let (start, end) = (chunk.offset, chunk.end());
+            open = match open {
+                // Highest numbers come first, and with them, but for what was sent again, the
+                // highest bytes.
+                Some((low, high)) if end == low => Some((start, high)),
+                Some((low, high)) if start == high => Some((low, end)),
+                other => {
+                    emit_covered(cx, other);
+                    Some((start, end))
+                }
+            };
+        }
+        emit_covered(cx, open);
     }
 
     /// `OnPacketsAcked`.
@@ -280,5 +305,11 @@ impl Endpoint {
         self.bytes_in_flight = self.bytes_in_flight.saturating_sub(bytes);
         self.pto_count = 0;
         self.set_loss_timer(cx.now);
+    }
+}
+
+fn emit_covered<R: Recorder>(cx: &mut Cx<'_, R>, range: Option<(u64, u64)>) {
+    if let Some((start, end)) = range {
+        cx.emit(|| Event::Covered { at: Offset(start), len: (end - start) as u32 });
     }
 }

@@ -94,6 +94,14 @@ pub enum Event {
         /// The sample, in the granularity of the stack that took it.
         rtt: Duration,
     },
+    /// An acknowledgment covered bytes of a QUIC stream beyond `snd_una`: they have arrived, others
+    /// before them have not been acknowledged.
+    Covered {
+        /// The first of them.
+        at: Offset,
+        /// How many.
+        len: u32,
+    },
     /// An acknowledgment settled packets of a QUIC connection, in order or not.
     PacketsAcked {
         /// Packets newly acknowledged that count in flight.

@@ -201,6 +201,7 @@ pub fn name(event: &Event) -> &'static str {
         Event::Merged { .. } => "merged",
         Event::Dropped { .. } => "dropped",
         Event::RttSample { .. } => "rtt_sample",
+        Event::Covered { .. } => "covered",
         Event::PacketsAcked { .. } => "packets_acked",
     }
 }
@@ -246,6 +247,7 @@ impl fmt::Display for Detail<'_> {
             Event::Merged { packets, bytes } => write!(f, "packets={packets} len_bytes={bytes}"),
             Event::Dropped { element, bytes } => write!(f, "element={element} len_bytes={bytes}"),
             Event::RttSample { rtt } => write!(f, "rtt_us={}", Micros(rtt)),
+            Event::Covered { at, len } => write!(f, "at_bytes={at} len_bytes={len}"),
             Event::PacketsAcked { packets, bytes } => {
                 write!(f, "packets={packets} packet_bytes={bytes}")
             }

@@ -46,6 +46,38 @@ fn the_ack_of_the_third_packet_behind_reveals_a_loss_section_6_1_1() {
 }
 
 #[test]
+fn an_ack_tells_which_bytes_behind_a_gap_have_arrived() {
+    let mut pair = losing(&[2]);
+    pair.open();
+    pair.write(CLIENT, 10_000);
+    pair.run_for(ms(200));
+    let covered = pair.events(CLIENT).filter_map(|event| match event {
+        Event::Covered { at, len } => Some((at.0, len)),
+        _ => None,
+    });
+    // What the packets behind the gap carried, each acknowledged by itself.
+    let behind =
+        pair.sent.iter().filter(|sent| sent.from == CLIENT && (3..9).contains(&sent.packet.number));
+    let chunks =
+        behind.map(|sent| sent.packet.stream.unwrap()).map(|chunk| (chunk.offset, chunk.len));
+    let chunks: Vec<(u64, u32)> = chunks.collect();
+    assert_eq!((chunks.len(), covered.collect::<Vec<_>>()), (6, chunks));
+    // Of an ACK for several, neighbours are one range.
+    let seldom = Profile { acks: AckRule { every: 9, ..INET_2025_02.acks }, ..plain() };
+    let mut pair = Pair::new(plain(), seldom, ms(20))
+        .losing(|side, packet| side == CLIENT && packet.number == 2);
+    pair.open();
+    pair.write(CLIENT, 10_000);
+    pair.run_for(ms(200));
+    let ends = pair.events(CLIENT).filter_map(|event| match event {
+        Event::Covered { at, len } => Some(at.0 + u64::from(len)),
+        _ => None,
+    });
+    let ends: Vec<u64> = ends.collect();
+    assert!(ends.len() < 6 && ends.last() == Some(&10_000), "{ends:?}");
+}
+
+#[test]
 fn a_packet_passed_by_fewer_is_lost_by_time_section_6_1_2() {
     // The last but one of a flight: 9/8 of the round trip after it left.
     let mut pair = losing(&[6]);
