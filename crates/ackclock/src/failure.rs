@@ -13,7 +13,7 @@ pub(crate) enum Failure {
     Scenario(Vec<ScenarioError>),
     /// One sentence, and perhaps an advice.
     Plain { message: String, hint: Option<String> },
-    /// Whoever read standard output has gone: nothing is wrong.
+    /// Whoever read standard output, or a pipe, has gone: nothing is wrong.
     ReaderGone,
 }
 
@@ -31,6 +31,9 @@ impl Failure {
 
     /// `doing` what with which file, and what the system said.
     pub(crate) fn file(doing: &str, path: &Path, error: &io::Error) -> Self {
+        if error.kind() == io::ErrorKind::BrokenPipe {
+            return Self::ReaderGone;
+        }
         Self::new(format!("cannot {doing} {}: {error}", path.display()))
     }
 

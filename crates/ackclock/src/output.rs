@@ -13,7 +13,8 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
 }
 
 /// A file that takes its name only once it is whole: until [`OutFile::commit`] it is a temporary
-/// one in the same directory, and what stood under the name before stays.
+/// one in the same directory, and what stood under the name before stays. Standard output, under
+/// whatever name, is written through: what is printed follows behind.
 #[derive(Debug)]
 pub(crate) struct OutFile {
     /// As the user named it.
@@ -22,6 +23,7 @@ pub(crate) struct OutFile {
     /// Where it lies and where it is to go; `None` for what is no plain file, such as
     /// /dev/null or a pipe, and is written as it is.
     temporary: Option<Temporary>,
+    is_standard_stream: bool,
 }
 
 #[derive(Debug)]
@@ -35,6 +37,10 @@ impl OutFile {
     pub(crate) fn create(path: &Path) -> Result<Self, Failure> {
         let failure = |error: &io::Error| Failure::file("write", path, error);
         let named = path.to_owned();
+        if let Some(stream) = standard_stream(path) {
+            let out = BufWriter::new(stream);
+            return Ok(Self { named, out, temporary: None, is_standard_stream: true });
+        }
         let target = resolved(path);
         if let Ok(metadata) = fs::metadata(&target) {
             if metadata.is_dir() {
@@ -45,7 +51,8 @@ impl OutFile {
             }
             let file = OpenOptions::new().append(true).open(&target).map_err(|e| failure(&e))?;
             if !metadata.is_file() {
-                return Ok(Self { named, out: BufWriter::new(file), temporary: None });
+                let out = BufWriter::new(file);
+                return Ok(Self { named, out, temporary: None, is_standard_stream: false });
             }
         }
         let mut name = std::ffi::OsString::from(".");
@@ -53,7 +60,8 @@ impl OutFile {
         name.push(format!(".{}.part", std::process::id()));
         let temporary = Temporary { path: target.with_file_name(name), target };
         let file = File::create(&temporary.path).map_err(|e| failure(&e))?;
-        Ok(Self { named, out: BufWriter::new(file), temporary: Some(temporary) })
+        let out = BufWriter::new(file);
+        Ok(Self { named, out, temporary: Some(temporary), is_standard_stream: false })
     }
 
     /// Gives the file its name.
@@ -69,8 +77,32 @@ impl OutFile {
 
     /// Is it the same file as `path`?
     pub(crate) fn is(&self, path: &Path) -> bool {
-        self.temporary.as_ref().is_some_and(|temporary| temporary.target == resolved(path))
+        let target = self.temporary.as_ref().map(|temporary| &temporary.target);
+        target.is_some_and(|target| *target == resolved(path))
+            || (self.is_standard_stream && standard_stream(path).is_some())
     }
+}
+
+/// Standard output or standard error, if that is what `path` names: a file under another name
+/// would take its place, and what is printed would go to the one that has lost its name.
+#[cfg(unix)]
+fn standard_stream(path: &Path) -> Option<File> {
+    use std::os::fd::{AsFd, BorrowedFd};
+    use std::os::unix::fs::{FileTypeExt, MetadataExt};
+
+    // Terminals and /dev/null are written to under any name.
+    let named = fs::metadata(path).ok().filter(|named| !named.file_type().is_char_device())?;
+    let same = |stream: BorrowedFd<'_>| {
+        let file = File::from(stream.try_clone_to_owned().ok()?);
+        let known = file.metadata().ok()?;
+        ((known.dev(), known.ino()) == (named.dev(), named.ino())).then_some(file)
+    };
+    same(io::stdout().as_fd()).or_else(|| same(io::stderr().as_fd()))
+}
+
+#[cfg(not(unix))]
+fn standard_stream(_: &Path) -> Option<File> {
+    None
 }
 
 /// One name for each file, whether it exists or not; what a link points at, not the link.

@@ -159,11 +159,96 @@ fn links_and_devices_are_written_through() {
     assert!(fs::symlink_metadata(place.0.join("link.csv")).unwrap().is_symlink());
 }
 
+/// A shell's `> out.txt`: both what is written to /dev/stdout and what is printed must be there.
+#[cfg(target_os = "linux")]
+#[test]
+fn standard_output_may_be_named() {
+    let place = Place::new("standard_output_may_be_named");
+    place.write("small.toml", SMALL);
+    let table = place.run(&["run", "small.toml"]).ok();
+    let json = place.run(&["run", "small.toml", "--json"]).ok();
+    place.run(&["run", "small.toml", "--csv", "rows.csv"]).ok();
+    let rows = String::from_utf8(place.read("rows.csv")).unwrap();
+    for name in ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1", "out.txt"] {
+        for (more, printed) in [(&[][..], &table), (&["--json"], &json)] {
+            let arguments = [&["run", "small.toml", "--csv", name], more].concat();
+            let out = fs::File::create(place.0.join("out.txt")).unwrap();
+            let status = place.command(&arguments).stdout(out).status().unwrap();
+            assert_eq!(status.code(), Some(0), "{name}");
+            let found = String::from_utf8(place.read("out.txt")).unwrap();
+            assert!(found == rows.clone() + printed, "{name} {more:?}");
+            // Through a pipe as well.
+            if name != "out.txt" {
+                assert!(place.run(&arguments).ok() == found, "{name} {more:?}");
+            }
+        }
+    }
+    assert_eq!(place.files(), ["out.txt", "rows.csv", "small.toml"]);
+    let both = ["run", "small.toml", "--csv", "/dev/stdout", "--svg", "/dev/fd/1"];
+    assert!(place.run(&both).refused().contains("--csv and --svg both write /dev/fd/1"));
+    // What stood in a file that is appended to stays.
+    place.write("log.txt", "before\n");
+    let log = fs::OpenOptions::new().append(true).open(place.0.join("log.txt")).unwrap();
+    let svg = ["run", "small.toml", "--svg", "/dev/stdout"];
+    place.command(&svg).stdout(log).status().unwrap();
+    let log = String::from_utf8(place.read("log.txt")).unwrap();
+    assert!(log.starts_with("before\n<svg ") && log.ends_with(&table), "{log}");
+}
+
+/// /dev/full has no room: each output says so, and nothing is left under its name.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_an_error() {
+    let place = Place::new("a_full_disk_is_an_error");
+    place.write("small.toml", SMALL);
+    let outputs = ["--csv", "--pcap", "--svg", "--report", "--bblog", "--siftr", "--qlog"];
+    let more = [
+        cfg!(feature = "png").then_some("--png"),
+        cfg!(feature = "parquet").then_some("--parquet"),
+    ];
+    for option in outputs.into_iter().chain(more.into_iter().flatten()) {
+        let answer = place.run(&["run", "small.toml", option, "/dev/full"]);
+        assert_eq!(answer.code, 2, "{option}");
+        let said = "error: cannot write /dev/full: No space left on device";
+        assert!(answer.err.starts_with(said), "{option}: {}", answer.err);
+    }
+    let columns = ["run", "small.toml", "--columns", "cwnd", "--jsonl", "/dev/full"];
+    assert!(place.run(&columns).err.contains("No space left on device"));
+    // So is what is printed.
+    for arguments in
+        [&["run", "small.toml"][..], &["run", "small.toml", "--json"], &["scenario", "keys"]]
+    {
+        let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let output = place.command(arguments).stdout(full).stderr(Stdio::piped()).output().unwrap();
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(
+            told.starts_with("error: cannot write to standard output: No space left"),
+            "{told}"
+        );
+    }
+    assert_eq!(place.files(), ["small.toml"]);
+}
+
 #[test]
 fn a_reader_who_leaves_is_no_error() {
     let place = Place::new("a_reader_who_leaves_is_no_error");
     place.write("big.toml", SMALL.replace("100kB", "10MB"));
     let mut command = place.command(&["run", "big.toml", "--tcpdump"]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut line = [0; 8];
+    child.stdout.take().unwrap().read_exact(&mut line).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(output.stderr, b"");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_reader_of_rows_who_leaves_is_no_error_either() {
+    let place = Place::new("a_reader_of_rows_who_leaves_is_no_error_either");
+    place.write("big.toml", SMALL.replace("100kB", "10MB"));
+    let mut command = place.command(&["run", "big.toml", "--csv", "/dev/stdout"]);
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut line = [0; 8];
     child.stdout.take().unwrap().read_exact(&mut line).unwrap();
@@ -271,7 +356,7 @@ fn columns_over_time_keep_every_peak() {
     let err = run(&["--csv", "x", "--every", "10ms"]).refused();
     assert!(err.contains("--every needs --columns"), "{err}");
     let err = run(&["--columns", "cwnd"]).refused();
-    assert!(err.contains("--columns needs --csv or --jsonl"), "{err}");
+    assert!(err.contains("--columns needs --csv"), "{err}");
     let err = run(&["--csv", "x", "--columns", "cwnd", "--every", "10"]).refused();
     assert!(err.contains("has no unit"), "{err}");
 }
