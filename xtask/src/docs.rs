@@ -110,6 +110,36 @@ fn ledger() -> Result<String, String> {
     Ok(format!("{page}<!-- golden -->\n```text\n{printed}```\n<!-- end of golden -->\n"))
 }
 
+/// The page of `ackclock reproduce --report` as a browser shows its beginning. Pixels depend on the
+/// browser and its fonts, so no test holds them against a picture of today.
+fn photograph(name: &str) -> Result<(), String> {
+    let scratch = root().join("target/photograph");
+    std::fs::create_dir_all(&scratch).map_err(|error| format!("{name}: {error}"))?;
+    let scratch = scratch.canonicalize().map_err(|error| format!("{name}: {error}"))?;
+    let page = scratch.join("published.html");
+    answer(&format!("ackclock reproduce --report {} > {0}.txt", page.display()))?;
+    let picture = scratch.join("picture.png");
+    let status = std::process::Command::new("chromium")
+        .args(["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"])
+        .args(["--window-size=1280,1560", "--virtual-time-budget=20000"])
+        .arg(format!("--user-data-dir={}", scratch.join("browser").display()))
+        .arg(format!("--screenshot={}", picture.display()))
+        .arg(format!("file://{}", page.display()))
+        .stderr(std::process::Stdio::null())
+        .status();
+    match status {
+        Ok(status) if status.success() => {}
+        Ok(status) => return Err(format!("{name}: chromium: {status}")),
+        Err(error) => {
+            eprintln!("{name} stays as it is: chromium: {error}");
+            return Ok(());
+        }
+    }
+    std::fs::copy(&picture, root().join(name)).map_err(|error| format!("{name}: {error}"))?;
+    println!("{name}");
+    Ok(())
+}
+
 pub(crate) fn run() -> ExitCode {
     let written = documents().and_then(|mut documents| {
         documents.push(("docs/scenario.md".to_owned(), scenario_document()?));
@@ -118,7 +148,7 @@ pub(crate) fn run() -> ExitCode {
             std::fs::write(root().join(&name), text).map_err(|e| format!("{name}: {e}"))?;
             println!("{name}");
         }
-        Ok(())
+        photograph("docs/pictures/reproduce-report.png")
     });
     match written {
         Ok(()) => ExitCode::SUCCESS,

@@ -164,8 +164,13 @@ pub(crate) struct RunArgs {
     /// Write --columns over time, one JSON object a line
     #[arg(long, value_name = "FILE", requires = "columns")]
     pub(crate) jsonl: Option<PathBuf>,
-    /// Columns of --csv and --jsonl, of the senders' states wherever one of them changes: cwnd,
-    /// flight, pipe, ssthresh, srtt, pacing and others
+    /// Write every event of a sender with its state after it, and what applications read, as a
+    /// Parquet table; with --columns, these over time
+    #[cfg(feature = "parquet")]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) parquet: Option<PathBuf>,
+    /// Columns of --csv, --jsonl and --parquet, of the senders' states wherever one of them changes:
+    /// cwnd, flight, pipe, ssthresh, srtt, pacing and others
     #[arg(long, value_name = "NAMES")]
     pub(crate) columns: Option<String>,
     #[command(flatten)]
@@ -274,7 +279,12 @@ pub(crate) struct SweepArgs {
     /// Go ahead with more than a million runs
     #[arg(long)]
     pub(crate) yes: bool,
+    /// Write runs.parquet too: the table of runs.csv with its units
+    #[cfg(feature = "parquet")]
+    #[arg(long, conflicts_with_all = ["dry_run", "show"])]
+    pub(crate) parquet: bool,
     /// Keep columns of each run over time, in series/N.csv of the result: cwnd,flight,srtt
+    /// [default: those of the file's table sweep.series]
     #[arg(long, value_name = "NAMES")]
     pub(crate) series: Option<String>,
     #[command(flatten)]
@@ -332,6 +342,10 @@ pub(crate) struct TableArgs {
     #[cfg(feature = "png")]
     #[arg(long, value_name = "FILE")]
     pub(crate) png: Option<PathBuf>,
+    /// Write the runs, all columns of them, as a Parquet table
+    #[cfg(feature = "parquet")]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) parquet: Option<PathBuf>,
     /// Print one object for each cell as JSON
     #[arg(long)]
     pub(crate) json: bool,

@@ -16,6 +16,8 @@
 
 pub mod capture;
 pub mod cases;
+#[cfg(feature = "parquet")]
+pub mod columns;
 pub mod curves;
 pub mod diagnosis;
 pub mod digests;

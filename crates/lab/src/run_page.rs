@@ -3,12 +3,13 @@
 //!
 //! Reading order: [`RunStory`] (listens to a run), `flow` (what is kept of a flow), `needless`
 //! (which bytes went again in vain), `rounds` (round trip by round trip), `panels` (what is kept
-//! as plots), `tables`.
+//! as plots), `tables`, `sharing` (how flows share, how long packets wait).
 
 mod flow;
 mod needless;
 mod panels;
 mod rounds;
+mod sharing;
 mod tables;
 
 use packet::Segment;
@@ -23,6 +24,7 @@ use crate::capture;
 use crate::cases::CaseError;
 use crate::scenario::Loaded;
 use crate::series::sender;
+use crate::sharing::Sharing;
 use flow::FlowStory;
 use needless::Needless;
 
@@ -65,8 +67,15 @@ impl RunStory {
         Self::new(scenario, POINTS)
     }
 
-    /// The page of the run that ended so; `file` is the name of the scenario's.
-    pub fn page(self, loaded: &Loaded, outcome: &Outcome, file: &str) -> Page {
+    /// The page of the run that ended so; `file` is the name of the scenario's, `sharing` watched the
+    /// same run.
+    pub fn page(
+        self,
+        loaded: &Loaded,
+        outcome: &Outcome,
+        file: &str,
+        sharing: Option<&Sharing>,
+    ) -> Page {
         let title = match loaded.scenario.title.as_str() {
             "" => file.to_owned(),
             title => title.to_owned(),
@@ -81,13 +90,19 @@ impl RunStory {
             lead: String::new(),
             facts: facts.map(|(name, value)| (name.to_owned(), value)).into(),
             maker: maker(),
-            parts: self.parts(outcome, ""),
+            parts: self.parts(&loaded.scenario, outcome, sharing, ""),
         }
     }
 
     /// The parts of a page that tell of the run; `prefix` sets the names of its plots apart from
     /// those of other runs on the page.
-    pub fn parts(mut self, outcome: &Outcome, prefix: &str) -> Vec<Part> {
+    pub fn parts(
+        mut self,
+        scenario: &Scenario,
+        outcome: &Outcome,
+        watched: Option<&Sharing>,
+        prefix: &str,
+    ) -> Vec<Part> {
         let needless = self.needless.finish();
         let mut parts = vec![tables::summary(outcome)];
         if let [flow] = &outcome.flows[..] {
@@ -103,6 +118,12 @@ impl RunStory {
             parts.push(Part::Heading("All flows".into()));
             parts.push(Part::Plots(panels::together(&flows, &format!("{prefix}all"))));
         }
+        // Of several flows what is common to them comes first, of one what it did.
+        let shared = watched.map(|seen| sharing::parts(seen, scenario, outcome, prefix));
+        let mut shared = shared.unwrap_or_default();
+        if flows.len() > 1 {
+            parts.append(&mut shared);
+        }
         for (number, (name, kept, outcome)) in flows.into_iter().enumerate() {
             let id = format!("{prefix}flow-{number}");
             parts.push(Part::Heading(format!("Flow {name}")));
@@ -111,6 +132,7 @@ impl RunStory {
             parts.push(Part::Plots(panels::of_flow(kept, outcome, &name, &id)));
             parts.extend([Part::Table(events), Part::Table(rounds)]);
         }
+        parts.append(&mut shared);
         if outcome.flows.len() > FLOWS {
             let left = outcome.flows.len() - FLOWS;
             parts.push(Part::Text(format!(

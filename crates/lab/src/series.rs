@@ -7,7 +7,7 @@ use trace::series::{Collector, Columns, Thinning};
 use units::Instant;
 
 /// What is wanted of each run.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
     /// Columns, in their order.
     pub columns: Columns,

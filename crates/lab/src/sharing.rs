@@ -13,11 +13,12 @@ use record::{Event, Movement, Recorder, SenderState, Who};
 use serde::{Deserialize, Serialize};
 use sim::scenario::{App, Element, Scenario};
 use sim::{Observer, Outcome};
-use units::{HostId, Instant};
+use units::{Duration, HostId, Instant};
 
 pub use fairness::{DELTA, FairnessReport, SecondsReport, jain};
 pub use lines::LineReport;
 pub use text::text;
+pub(crate) use text::{LINES, rows_of_lines};
 
 use fairness::Seconds;
 use lines::Lines;
@@ -70,6 +71,12 @@ impl Sharing {
             links: self.lines.reports(),
             fairness: self.seconds.report(scenario, outcome),
         }
+    }
+
+    /// Of each line its key, and waits of its packets with the part of them, in thousandths, that
+    /// wait no longer.
+    pub fn waits(&self) -> impl Iterator<Item = (&str, Vec<(Duration, u64)>)> {
+        self.lines.distributions()
     }
 
     /// What the flows read second by second, after the run.

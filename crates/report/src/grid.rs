@@ -16,12 +16,14 @@ pub struct Grid {
 }
 
 /// What was varied.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct GridAxis {
     /// Key, or keys that change together.
     pub name: String,
     /// Its values in their order.
     pub values: Vec<String>,
+    /// Where they lie on a line, all in one unit; empty if they are no quantities.
+    pub numbers: Vec<f64>,
 }
 
 /// What was measured.

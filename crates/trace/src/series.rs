@@ -26,33 +26,60 @@ use units::{Bytes, Duration, Instant, Rate};
 pub struct Column {
     /// Name, with its unit.
     pub name: &'static str,
-    of: fn(&SenderState) -> Option<u64>,
+    /// What it says.
+    pub help: &'static str,
     /// Digits behind the decimal point.
-    decimals: u32,
+    pub decimals: u32,
+    of: fn(&SenderState) -> Option<u64>,
 }
 
 /// All columns there are. Times are kept in nanoseconds and written in microseconds.
 pub const COLUMNS: [Column; 16] = [
-    column("snd_una_bytes", 0, |state| Some(state.snd_una.0)),
-    column("snd_nxt_bytes", 0, |state| Some(state.snd_nxt.0)),
-    column("snd_max_bytes", 0, |state| Some(state.snd_max.0)),
-    column("flight_bytes", 0, |state| Some(state.flight().get())),
-    column("pipe_bytes", 0, |state| Some(state.pipe.get())),
-    column("cwnd_bytes", 0, |state| Some(state.cwnd.get())),
-    column("cwnd_mss", 3, |state| Some(thousandths(state.cwnd, state.mss))),
-    column("flight_mss", 3, |state| Some(thousandths(state.flight(), state.mss))),
-    column("ssthresh_bytes", 0, |state| state.ssthresh.map(Bytes::get)),
-    column("snd_wnd_bytes", 0, |state| Some(state.snd_wnd.get())),
-    column("buffered_bytes", 0, |state| Some(state.buffered.get())),
-    column("send_buffer_bytes", 0, |state| Some(state.send_buffer.get())),
-    column("srtt_us", 3, |state| state.srtt.map(Duration::as_nanos)),
-    column("rto_us", 3, |state| Some(state.rto.as_nanos())),
-    column("pacing_bps", 0, |state| state.pacing.map(Rate::bits_per_second)),
-    column("in_recovery", 0, |state| Some(u64::from(state.in_recovery))),
+    column("snd_una_bytes", 0, "oldest byte not acknowledged, from 0", |state| {
+        Some(state.snd_una.0)
+    }),
+    column("snd_nxt_bytes", 0, "next byte to send", |state| Some(state.snd_nxt.0)),
+    column("snd_max_bytes", 0, "end of what was ever sent", |state| Some(state.snd_max.0)),
+    column("flight_bytes", 0, "bytes sent and not acknowledged", |state| {
+        Some(state.flight().get())
+    }),
+    column("pipe_bytes", 0, "bytes the stack takes to be in the network", |state| {
+        Some(state.pipe.get())
+    }),
+    column("cwnd_bytes", 0, "congestion window", |state| Some(state.cwnd.get())),
+    column("cwnd_mss", 3, "congestion window in full segments", |state| {
+        Some(thousandths(state.cwnd, state.mss))
+    }),
+    column("flight_mss", 3, "bytes sent and not acknowledged, in full segments", |state| {
+        Some(thousandths(state.flight(), state.mss))
+    }),
+    column("ssthresh_bytes", 0, "slow-start threshold; none while unset", |state| {
+        state.ssthresh.map(Bytes::get)
+    }),
+    column("snd_wnd_bytes", 0, "window that the peer offers", |state| Some(state.snd_wnd.get())),
+    column("buffered_bytes", 0, "bytes in the send buffer", |state| Some(state.buffered.get())),
+    column("send_buffer_bytes", 0, "size of the send buffer", |state| {
+        Some(state.send_buffer.get())
+    }),
+    column("srtt_us", 3, "smoothed round trip; none before the first sample", |state| {
+        state.srtt.map(Duration::as_nanos)
+    }),
+    column("rto_us", 3, "retransmission timeout in force", |state| Some(state.rto.as_nanos())),
+    column("pacing_bps", 0, "pacing rate; none where nothing is paced", |state| {
+        state.pacing.map(Rate::bits_per_second)
+    }),
+    column("in_recovery", 0, "1 while a fast recovery runs", |state| {
+        Some(u64::from(state.in_recovery))
+    }),
 ];
 
-const fn column(name: &'static str, decimals: u32, of: fn(&SenderState) -> Option<u64>) -> Column {
-    Column { name, of, decimals }
+const fn column(
+    name: &'static str,
+    decimals: u32,
+    help: &'static str,
+    of: fn(&SenderState) -> Option<u64>,
+) -> Column {
+    Column { name, help, decimals, of }
 }
 
 fn thousandths(bytes: Bytes, mss: Bytes) -> u64 {
@@ -65,11 +92,25 @@ impl Column {
         let units = ["_bytes", "_us", "_bps"];
         units.iter().find_map(|unit| self.name.strip_suffix(unit)).unwrap_or(self.name)
     }
+
+    /// The unit that its name ends with: `B`, `us`, `bit/s`, `MSS`; empty for none.
+    pub fn unit(&self) -> &'static str {
+        let units = [("_bytes", "B"), ("_us", "us"), ("_bps", "bit/s"), ("_mss", "MSS")];
+        units.iter().find(|(end, _)| self.name.ends_with(end)).map_or("", |(_, unit)| unit)
+    }
 }
 
 /// Columns in the order asked for.
 #[derive(Debug, Clone)]
 pub struct Columns(Vec<Column>);
+
+impl PartialEq for Columns {
+    fn eq(&self, other: &Self) -> bool {
+        self.names() == other.names()
+    }
+}
+
+impl Eq for Columns {}
 
 /// No column has this name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,11 +125,18 @@ impl Columns {
     /// # Errors
     /// The first name that is none, or an empty text.
     pub fn parse(text: &str) -> Result<Self, NoColumn> {
-        let found = text.split(',').map(str::trim).map(|name| {
-            let is = |column: &&Column| column.name == name || column.short() == name;
-            COLUMNS.iter().find(is).copied().ok_or_else(|| NoColumn(name.to_owned()))
-        });
-        found.collect::<Result<Vec<_>, _>>().map(Self)
+        text.split(',').map(|name| Self::named(name.trim())).collect::<Result<_, _>>().map(Self)
+    }
+
+    /// The column of this name; its unit may be left out.
+    fn named(name: &str) -> Result<Column, NoColumn> {
+        let is = |column: &&Column| column.name == name || column.short() == name;
+        COLUMNS.iter().find(is).copied().ok_or_else(|| NoColumn(name.to_owned()))
+    }
+
+    /// The columns in their order.
+    pub fn iter(&self) -> impl Iterator<Item = &Column> {
+        self.0.iter()
     }
 
     /// Their names.
@@ -187,11 +235,20 @@ impl Collector {
         }
     }
 
-    /// Writes all rows by time, those of one moment by flow.
+    /// The columns.
+    pub fn columns(&self) -> &Columns {
+        &self.columns
+    }
+
+    /// Hands over all rows by time, those of one moment by flow: the moment, the name of the flow,
+    /// and the value of each column, its decimal point left out.
     ///
     /// # Errors
-    /// Those of `out`.
-    pub fn write(&mut self, form: Form, out: &mut impl Write) -> io::Result<()> {
+    /// The first that `each` gives.
+    pub fn rows<E>(
+        &mut self,
+        mut each: impl FnMut(Instant, &str, &[Option<u64>]) -> Result<(), E>,
+    ) -> Result<(), E> {
         self.flows.iter_mut().for_each(FlowRows::close);
         let mut all: Vec<(u64, usize, &Row)> = Vec::new();
         for (number, flow) in self.flows.iter().enumerate() {
@@ -199,41 +256,58 @@ impl Collector {
         }
         // Rows of a flow stay in their order.
         all.sort_by_key(|&(at, number, _)| (at, number));
-        if form == Form::Csv {
-            writeln!(out, "time_s,flow,{}", self.columns.names().join(","))?;
-        }
-        let mut line = String::new();
-        for (at, number, row) in all {
-            line.clear();
-            self.line(&mut line, form, at, &self.flows[number].name, row);
-            out.write_all(line.as_bytes())?;
-        }
-        Ok(())
+        all.into_iter().try_for_each(|(at, number, row)| {
+            each(Instant::ZERO + Duration::from_nanos(at), &self.flows[number].name, &row.values)
+        })
     }
 
-    fn line(&self, line: &mut String, form: Form, at: u64, flow: &str, row: &Row) {
-        let seconds = format_args!("{}.{:09}", at / 1_000_000_000, at % 1_000_000_000).to_string();
-        // A String takes every text.
-        let _ = match form {
-            Form::Csv if flow.contains([',', '"', '\n', '\r']) => {
-                write!(line, "{seconds},\"{}\"", flow.replace('"', "\"\""))
-            }
-            Form::Csv => write!(line, "{seconds},{flow}"),
-            Form::JsonLines => {
-                let name = serde_json::Value::from(flow);
-                write!(line, "{{\"time_s\":{seconds},\"flow\":{name}")
-            }
-        };
-        for (column, value) in self.columns.0.iter().zip(&row.values) {
-            let text = value.map_or(String::new(), |value| decimal(value, column.decimals));
-            let _ = match form {
-                Form::Csv => write!(line, ",{text}"),
-                Form::JsonLines if text.is_empty() => write!(line, ",\"{}\":null", column.name),
-                Form::JsonLines => write!(line, ",\"{}\":{text}", column.name),
-            };
+    /// Writes all rows.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write(&mut self, form: Form, out: &mut impl Write) -> io::Result<()> {
+        let columns = self.columns.clone();
+        if form == Form::Csv {
+            writeln!(out, "time_s,flow,{}", columns.names().join(","))?;
         }
-        line.push_str(if form == Form::Csv { "\n" } else { "}\n" });
+        let mut text = String::new();
+        self.rows(|at, flow, values| {
+            text.clear();
+            line(&mut text, form, &columns, at.as_nanos(), flow, values);
+            out.write_all(text.as_bytes())
+        })
     }
+}
+
+fn line(
+    line: &mut String,
+    form: Form,
+    columns: &Columns,
+    at: u64,
+    flow: &str,
+    values: &[Option<u64>],
+) {
+    let seconds = format_args!("{}.{:09}", at / 1_000_000_000, at % 1_000_000_000).to_string();
+    // A String takes every text.
+    let _ = match form {
+        Form::Csv if flow.contains([',', '"', '\n', '\r']) => {
+            write!(line, "{seconds},\"{}\"", flow.replace('"', "\"\""))
+        }
+        Form::Csv => write!(line, "{seconds},{flow}"),
+        Form::JsonLines => {
+            let name = serde_json::Value::from(flow);
+            write!(line, "{{\"time_s\":{seconds},\"flow\":{name}")
+        }
+    };
+    for (column, value) in columns.iter().zip(values) {
+        let text = value.map_or(String::new(), |value| decimal(value, column.decimals));
+        let _ = match form {
+            Form::Csv => write!(line, ",{text}"),
+            Form::JsonLines if text.is_empty() => write!(line, ",\"{}\":null", column.name),
+            Form::JsonLines => write!(line, ",\"{}\":{text}", column.name),
+        };
+    }
+    line.push_str(if form == Form::Csv { "\n" } else { "}\n" });
 }
 
 /// An integer with its decimal point set.

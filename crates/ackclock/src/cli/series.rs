@@ -31,6 +31,27 @@ fn span(text: &str) -> Result<Duration, String> {
 }
 
 impl ThinningArgs {
+    /// As [`Self::plan`], where another plan may be known already.
+    pub(crate) fn plan_or(
+        &self,
+        option: &str,
+        columns: Option<&str>,
+        known: Option<&Plan>,
+    ) -> Result<Option<Plan>, Failure> {
+        match (columns, known) {
+            (None, Some(known)) => {
+                let thinning = self.thinning().unwrap_or(known.thinning);
+                Ok(Some(Plan { thinning, ..known.clone() }))
+            }
+            (columns, _) => self.plan(option, columns),
+        }
+    }
+
+    fn thinning(&self) -> Option<Thinning> {
+        let points = self.points.map(|points| Thinning::Points(points as usize));
+        self.every.map(Thinning::Every).or(points)
+    }
+
     /// What is wanted of the columns named so; `option` is what they were given with.
     pub(crate) fn plan(
         &self,
@@ -52,11 +73,6 @@ impl ThinningArgs {
                 None => format!("columns are {}", names().collect::<Vec<_>>().join(", ")),
             })
         })?;
-        let thinning = match (self.every, self.points) {
-            (Some(every), _) => Thinning::Every(every),
-            (None, Some(points)) => Thinning::Points(points as usize),
-            (None, None) => Thinning::None,
-        };
-        Ok(Some(Plan { columns, thinning }))
+        Ok(Some(Plan { columns, thinning: self.thinning().unwrap_or(Thinning::None) }))
     }
 }

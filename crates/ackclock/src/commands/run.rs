@@ -1,10 +1,14 @@
 //! `ackclock run`: a scenario in virtual time, watched as the arguments ask.
 
-use std::io::{self, BufWriter, StdoutLock, Write as _};
+mod watchers;
+
+use std::io::{self, BufWriter, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
 
 use lab::capture::{self, Capture, TraceLines};
+#[cfg(feature = "parquet")]
+use lab::columns::{EventColumns, write_series};
 use lab::curves::Curves;
 use lab::kernel_log::{BlackBox, Side, Siftr};
 use lab::qlog::Qlog;
@@ -13,21 +17,27 @@ use lab::run_report::{RunReport, table};
 use lab::scenario::nearest;
 use lab::series::SenderSeries;
 use lab::sharing::{self, Sharing};
-use packet::Segment;
-use record::{Event, Movement, Recorder, SenderState, Who};
 use sim::scenario::{Scenario, TapPlace};
 use sim::{Observer, Outcome, Watch};
 use trace::csv::CsvRecorder;
 use trace::qlog::Form as QlogKind;
 use trace::series::Form;
 use trace::siftr::Generation;
-use units::Instant;
 
 use super::load_scenario;
 use crate::cli::{QlogForm, RunArgs, SiftrVersion};
 use crate::failure::Failure;
 use crate::output::{OutFile, print};
 use crate::progress::Progress;
+use watchers::{Beside, Taps};
+
+pub(super) use watchers::Rows;
+
+/// What columns may be written to.
+#[cfg(feature = "parquet")]
+const TABLES: &str = "--csv, --jsonl or --parquet";
+#[cfg(not(feature = "parquet"))]
+const TABLES: &str = "--csv or --jsonl";
 
 pub(super) fn run(args: RunArgs) -> Result<ExitCode, Failure> {
     if args.scenario.file.is_none()
@@ -53,6 +63,11 @@ pub(super) fn run(args: RunArgs) -> Result<ExitCode, Failure> {
     #[cfg(not(feature = "png"))]
     let png_path: Option<&Path> = None;
     let png = png_path.map(|path| create(path, &file)).transpose()?;
+    #[cfg(feature = "parquet")]
+    let parquet_path = args.parquet.as_deref();
+    #[cfg(not(feature = "parquet"))]
+    let parquet_path: Option<&Path> = None;
+    let parquet = parquet_path.map(|path| create(path, &file)).transpose()?;
     let report = args.report.as_deref().map(|path| create(path, &file)).transpose()?;
     let bblog = args.bblog.as_deref().map(|path| create(path, &file)).transpose()?;
     let siftr = args.siftr.as_deref().map(|path| create(path, &file)).transpose()?;
@@ -62,6 +77,7 @@ pub(super) fn run(args: RunArgs) -> Result<ExitCode, Failure> {
         ("--csv", &csv, args.csv.as_deref()),
         ("--svg", &svg, args.svg.as_deref()),
         ("--jsonl", &jsonl, args.jsonl.as_deref()),
+        ("--parquet", &parquet, parquet_path),
         ("--png", &png, png_path),
         ("--report", &report, args.report.as_deref()),
         ("--bblog", &bblog, args.bblog.as_deref()),
@@ -69,11 +85,12 @@ pub(super) fn run(args: RunArgs) -> Result<ExitCode, Failure> {
         ("--qlog", &qlog, args.qlog.as_deref()),
     ])?;
     let plan = args.thinning.plan("--columns", args.columns.as_deref())?;
-    if plan.is_some() && csv.is_none() && jsonl.is_none() {
-        return Err(Failure::new("--columns needs --csv or --jsonl"));
+    if plan.is_some() && csv.is_none() && jsonl.is_none() && parquet.is_none() {
+        return Err(Failure::new(format!("--columns needs {TABLES}")));
     }
     // With columns, the rows are those of the columns and not of all events.
     let (csv, columns_csv) = if plan.is_some() { (None, csv) } else { (csv, None) };
+    let (parquet, columns_parquet) = if plan.is_some() { (None, parquet) } else { (parquet, None) };
     let wanted = bblog.is_some() || siftr.is_some() || qlog.is_some();
     let logged = match (wanted, &args.log_flow) {
         (true, name) => Some(logged(&mut scenario, name.as_deref())?),
@@ -94,7 +111,8 @@ pub(super) fn run(args: RunArgs) -> Result<ExitCode, Failure> {
     let scenario = &scenario;
     let comment = format!("{}\nscenario sha256 {}", scenario.title, loaded.sha256);
     let capture = pcap.map(|out| Capture::new(scenario, &capture_taps, &comment, out));
-    let files_wanted = capture.is_some() || csv.is_some() || logged.is_some();
+    let rows_wanted = csv.is_some() || parquet.is_some() || logged.is_some();
+    let files_wanted = capture.is_some() || rows_wanted;
     let mut taps = Taps {
         lines: trace_tap
             .map(|tap| TraceLines::new(scenario, tap, BufWriter::new(io::stdout().lock()))),
@@ -102,9 +120,11 @@ pub(super) fn run(args: RunArgs) -> Result<ExitCode, Failure> {
         progress: Progress::new(scenario.duration),
         files_wanted,
     };
-    let mut seen = Sharing::concerns(scenario).then(|| Sharing::new(scenario));
+    // A page shows the queues of a single flow too.
+    let is_told = Sharing::concerns(scenario);
+    let mut seen = (is_told || story.is_some()).then(|| Sharing::new(scenario));
     let charted = svg.is_some() || png.is_some();
-    let outcome = if csv.is_some() || charted || plan.is_some() || logged.is_some() {
+    let outcome = if rows_wanted || charted || plan.is_some() {
         let mut rows = Rows {
             csv: csv.map(CsvRecorder::new),
             curves: charted.then(|| Curves::new(scenario)),
@@ -112,7 +132,14 @@ pub(super) fn run(args: RunArgs) -> Result<ExitCode, Failure> {
             bblog: None,
             siftr: None,
             qlog: None,
+            #[cfg(feature = "parquet")]
+            parquet: None,
         };
+        #[cfg(feature = "parquet")]
+        if let Some(out) = parquet {
+            let table = EventColumns::new(scenario, &loaded.sha256, out);
+            rows.parquet = Some(table.map_err(|error| failed(parquet_path, &error))?);
+        }
         if let (Some(side), Some(out)) = (logged, bblog) {
             let log = BlackBox::new(scenario, side, &comment, out);
             rows.bblog = Some(log.map_err(|error| failed(args.bblog.as_deref(), &error))?);
@@ -141,6 +168,10 @@ pub(super) fn run(args: RunArgs) -> Result<ExitCode, Failure> {
         if let Some(log) = rows.qlog {
             log.finish().map_err(|error| failed(args.qlog.as_deref(), &error))?.commit()?;
         }
+        #[cfg(feature = "parquet")]
+        if let Some(table) = rows.parquet {
+            table.finish().map_err(|error| failed(parquet_path, &error))?.commit()?;
+        }
         if let Some(curves) = rows.curves {
             let chart = curves.to_svg(&scenario.title, &subtitle(&file, scenario));
             if let Some(mut out) = svg {
@@ -166,6 +197,11 @@ pub(super) fn run(args: RunArgs) -> Result<ExitCode, Failure> {
                 collector.write(form, &mut out).map_err(|error| failed(path, &error))?;
                 out.commit()?;
             }
+            #[cfg(feature = "parquet")]
+            if let Some(out) = columns_parquet {
+                let written = write_series(&mut collector, scenario, &loaded.sha256, out);
+                written.map_err(|error| failed(parquet_path, &error))?.commit()?;
+            }
         }
         outcome
     } else {
@@ -175,10 +211,11 @@ pub(super) fn run(args: RunArgs) -> Result<ExitCode, Failure> {
         outcome
     };
     if let (Some(story), Some(mut out)) = (story, report) {
-        let page = story.page(&loaded, &outcome, &name_of(&file));
+        let page = story.page(&loaded, &outcome, &name_of(&file), seen.as_ref());
         page.write(&mut out).map_err(|error| failed(args.report.as_deref(), &error))?;
         out.commit()?;
     }
+    let seen = seen.filter(|_| is_told);
     drop(taps.progress);
     if let Some(capture) = taps.capture {
         capture.finish().map_err(|error| failed(args.pcap.as_deref(), &error))?.commit()?;
@@ -229,34 +266,6 @@ fn simulate<O: Observer>(
         None => sim::run(scenario, observer),
     };
     outcome.map_err(|error| Failure::new(format!("the scenario cannot be set up: {error:?}")))
-}
-
-/// Watches how flows share, beside another observer.
-struct Beside<'a, O>(&'a mut Sharing, &'a mut O);
-
-impl<O: Observer> Recorder for Beside<'_, O> {
-    const ON: bool = true;
-    const PACKETS: bool = true;
-
-    fn record(&mut self, at: Instant, who: Who, event: Event, state: Option<&SenderState>) {
-        self.0.record(at, who, event, state);
-        self.1.record(at, who, event, state);
-    }
-
-    fn moved(&mut self, at: Instant, movement: Movement) {
-        self.0.moved(at, movement);
-        self.1.moved(at, movement);
-    }
-}
-
-impl<O: Observer> Observer for Beside<'_, O> {
-    fn tap(&mut self, at: Instant, tap: usize, outbound: bool, segment: &Segment) {
-        self.1.tap(at, tap, outbound, segment);
-    }
-
-    fn progress(&mut self, now: Instant) {
-        self.1.progress(now);
-    }
 }
 
 /// The host whose view of a run is meant where none is named.
@@ -350,86 +359,4 @@ pub(super) fn create(path: &Path, scenario: &Path) -> Result<OutFile, Failure> {
 
 pub(super) fn failed(path: Option<&Path>, error: &io::Error) -> Failure {
     Failure::file("write", path.unwrap_or(Path::new("")), error)
-}
-
-/// What looks through the taps, and the progress bar.
-struct Taps<'s> {
-    lines: Option<TraceLines<'s, BufWriter<StdoutLock<'static>>>>,
-    capture: Option<Capture<'s, OutFile>>,
-    progress: Progress,
-    files_wanted: bool,
-}
-
-impl Recorder for Taps<'_> {
-    const ON: bool = false;
-
-    fn record(&mut self, _: Instant, _: Who, _: Event, _: Option<&SenderState>) {}
-}
-
-impl Observer for Taps<'_> {
-    fn tap(&mut self, at: Instant, tap: usize, outbound: bool, segment: &Segment) {
-        if let Some(lines) = &mut self.lines {
-            lines.tap(at, tap, outbound, segment);
-            if lines.has_failed() && !self.files_wanted {
-                // `ackclock run ... --tcpdump | head`: nobody is left to run for.
-                std::process::exit(0);
-            }
-        }
-        if let Some(capture) = &mut self.capture {
-            capture.tap(at, tap, outbound, segment);
-        }
-    }
-
-    fn progress(&mut self, now: Instant) {
-        self.progress.at(now);
-    }
-}
-
-/// What is told of every event: rows, curves and the kernel's logs, as asked for.
-pub(super) struct Rows {
-    pub(super) csv: Option<CsvRecorder<OutFile>>,
-    pub(super) curves: Option<Curves>,
-    pub(super) series: Option<SenderSeries>,
-    pub(super) bblog: Option<BlackBox<OutFile>>,
-    pub(super) siftr: Option<Siftr<OutFile>>,
-    pub(super) qlog: Option<Qlog<OutFile>>,
-}
-
-impl Recorder for Rows {
-    const ON: bool = true;
-
-    fn record(&mut self, at: Instant, who: Who, event: Event, state: Option<&SenderState>) {
-        if let Some(csv) = &mut self.csv {
-            csv.record(at, who, event, state);
-        }
-        if let Some(curves) = &mut self.curves {
-            curves.record(at, who, event, state);
-        }
-        if let Some(series) = &mut self.series {
-            series.record(at, who, event, state);
-        }
-        if let Some(log) = &mut self.bblog {
-            log.record(at, who, event, state);
-        }
-        if let Some(log) = &mut self.siftr {
-            log.record(at, who, event, state);
-        }
-        if let Some(log) = &mut self.qlog {
-            log.record(at, who, event, state);
-        }
-    }
-}
-
-impl Observer for Rows {
-    fn tap(&mut self, at: Instant, tap: usize, outbound: bool, segment: &Segment) {
-        if let Some(log) = &mut self.bblog {
-            log.tap(at, tap, outbound, segment);
-        }
-        if let Some(log) = &mut self.siftr {
-            log.tap(at, tap, outbound, segment);
-        }
-        if let Some(log) = &mut self.qlog {
-            log.tap(at, tap, outbound, segment);
-        }
-    }
 }

@@ -58,7 +58,7 @@ pub(super) fn run(args: SweepArgs) -> Result<ExitCode, Failure> {
         let message = format!("this sweep has {} runs", study.runs());
         return Err(Failure::new(message).hint("add --yes if that is what you want"));
     }
-    let series = args.thinning.plan("--series", args.series.as_deref())?;
+    let series = args.thinning.plan_or("--series", args.series.as_deref(), study.series())?;
     let dir = args.out.unwrap_or_else(|| beside(&file));
     let page = args.report.as_deref().map(OutFile::create).transpose()?;
     let store = match Store::open(&dir, &study, series.as_ref(), args.resume)? {
@@ -71,6 +71,10 @@ pub(super) fn run(args: SweepArgs) -> Result<ExitCode, Failure> {
         let message = format!("interrupted; --resume goes on with {}\n", dir.display());
         crate::failure::tell(&message);
         return Ok(ExitCode::from(INTERRUPTED));
+    }
+    #[cfg(feature = "parquet")]
+    if args.parquet {
+        super::table::write_parquet(&dir, &dir.join("runs.parquet"))?;
     }
     if let Some((path, out)) = args.report.as_deref().zip(page) {
         report(&dir, path, out)?;

@@ -49,6 +49,10 @@ pub(super) fn run(args: &TableArgs) -> Result<ExitCode, Failure> {
     if let Some(path) = &args.report {
         report(&args.dir, path, OutFile::create(path)?)?;
     }
+    #[cfg(feature = "parquet")]
+    if let Some(path) = &args.parquet {
+        write_parquet(&args.dir, path)?;
+    }
     #[cfg(feature = "png")]
     let png_path = args.png.as_deref();
     #[cfg(not(feature = "png"))]
@@ -79,6 +83,26 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     let mut out = OutFile::create(path)?;
     out.write_all(bytes).map_err(|error| Failure::file("write", path, &error))?;
     out.commit()
+}
+
+/// Writes the runs in `dir` as a Parquet table.
+#[cfg(feature = "parquet")]
+pub(super) fn write_parquet(dir: &Path, path: &Path) -> Result<(), Failure> {
+    let failed = |error: &std::io::Error| Failure::file("write", path, error);
+    let about = read_about(dir)?;
+    let out = OutFile::create(path)?;
+    let table = lab::columns::RunColumns::new(&about.axes.concat(), &about.sha256, out);
+    let mut table = table.map_err(|error| failed(&error))?;
+    let mut wrong = None;
+    rows(dir, |row| {
+        if wrong.is_none() {
+            wrong = table.add(&row).err();
+        }
+    })?;
+    match wrong {
+        Some(error) => Err(failed(&error)),
+        None => table.finish().map_err(|error| failed(&error))?.commit(),
+    }
 }
 
 /// Writes the page of the sweep in `dir`.

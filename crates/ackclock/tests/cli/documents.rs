@@ -45,23 +45,76 @@ fn first_run() {
     check("docs/first-run.md");
 }
 
+/// What mdBook would stumble over: a page that is not in the book, one that is not there, a
+/// chapter twice.
 #[test]
 fn every_page_is_in_the_book() {
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
     let summary = std::fs::read_to_string(docs.join("SUMMARY.md")).unwrap();
-    let mut pages = 0;
-    for entry in std::fs::read_dir(&docs).unwrap() {
-        let name = entry.unwrap().file_name().into_string().unwrap();
-        if name.ends_with(".md") && name != "SUMMARY.md" {
-            assert!(summary.contains(&format!("({name})")), "docs/SUMMARY.md lacks {name}");
-            pages += 1;
+    let mut named: Vec<&str> = links(&summary).map(|(_, target)| target).collect();
+    for line in summary.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        assert!(line.starts_with("- [") && line.ends_with(".md)"), "docs/SUMMARY.md: {line}");
+    }
+    let entries = std::fs::read_dir(&docs).unwrap().map(|entry| entry.unwrap().file_name());
+    let names = entries.map(|name| name.into_string().unwrap());
+    let mut pages: Vec<String> =
+        names.filter(|name| name.ends_with(".md") && name != "SUMMARY.md").collect();
+    named.sort_unstable();
+    pages.sort_unstable();
+    assert_eq!(named, pages, "docs/SUMMARY.md and docs/ do not agree");
+    let book = std::fs::read_to_string(docs.join("../book.toml")).unwrap();
+    assert!(book.contains("src = \"docs\""), "{book}");
+}
+
+/// Links and pictures of a page, outside of its blocks of code: text and target.
+fn links(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    let prose = text.split("```").step_by(2);
+    prose.flat_map(|prose| {
+        prose.match_indices("](").filter_map(|(at, _)| {
+            let from = prose[..at].rfind('[')?;
+            let rest = &prose[at + 2..];
+            Some((&prose[from + 1..at], &rest[..rest.find(')')?]))
+        })
+    })
+}
+
+/// The name by which GitHub and mdBook link to a heading.
+fn anchor(heading: &str) -> String {
+    let plain = heading.trim().to_lowercase();
+    let kept = plain.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+    kept.map(|c| if c == ' ' { '-' } else { c }).collect()
+}
+
+#[test]
+fn every_link_leads_somewhere() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let docs = std::fs::read_dir(root.join("docs")).unwrap().map(|entry| entry.unwrap().path());
+    let mut pages: Vec<_> =
+        docs.filter(|path| path.extension().is_some_and(|e| e == "md")).collect();
+    let others = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "bindings/python/README.md"];
+    pages.extend(others.map(|name| root.join(name)));
+    let mut count = 0;
+    for page in pages {
+        let text = std::fs::read_to_string(&page).unwrap();
+        let page = page.display();
+        for (_, target) in links(&text).filter(|(_, target)| !target.contains("://")) {
+            let (file, part) = target.split_once('#').map_or((target, None), |(f, p)| (f, Some(p)));
+            let path = match file {
+                "" => Path::new(&page.to_string()).to_owned(),
+                file => Path::new(&page.to_string()).with_file_name(file),
+            };
+            assert!(path.exists(), "{page}: {target}");
+            if let Some(part) = part {
+                let text = std::fs::read_to_string(&path).unwrap();
+                let prose = text.split("```").step_by(2).flat_map(str::lines);
+                let mut headings = prose.filter(|line| line.starts_with('#'));
+                let is_there = headings.any(|line| anchor(line.trim_start_matches('#')) == part);
+                assert!(is_there, "{page}: {target}");
+            }
+            count += 1;
         }
     }
-    assert_eq!(
-        summary.matches(".md)").count(),
-        pages,
-        "docs/SUMMARY.md names pages that are not there"
-    );
+    assert!(count > 40, "{count}");
 }
 
 #[test]

@@ -8,6 +8,8 @@ mod logs;
 mod outputs;
 mod outside;
 mod packet_scripts;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod place;
 mod sharing;
 mod sweeps;

@@ -240,6 +240,70 @@ fn series_of_each_run_are_kept_and_resumed() {
 }
 
 #[test]
+fn a_file_says_which_series_are_kept() {
+    let place = place("a_file_says_which_series_are_kept");
+    let small = String::from_utf8(place.read("small.toml")).unwrap();
+    let table = "[sweep]\nrepeat = 2\nseries = { columns = [\"cwnd\", \"flight\"], every = \"5ms\" }\n\
+                 [sweep.axes]\n\"path.forward.delay\" = [\"1ms\", \"5ms\"]\n";
+    place.write("kept.toml", small + "\n" + table);
+    place.run(&["sweep", "kept.toml", "--out", "file"]).ok();
+    // The same as arguments, of a file that says nothing.
+    let arguments = ["--series", "cwnd,flight", "--every", "5ms"];
+    let axis = ["-m", "path.forward.delay=1ms,5ms", "--repeat", "2"];
+    let sweep = [&["sweep", "small.toml", "--out", "arguments"][..], &axis, &arguments].concat();
+    place.run(&sweep).ok();
+    for run in 0..4 {
+        let name = |dir: &str| format!("{dir}/series/{run}.csv");
+        assert!(place.read(&name("file")) == place.read(&name("arguments")), "{run}");
+    }
+    // Arguments come first: other columns, or the same ones thinned otherwise.
+    place.run(&["sweep", "kept.toml", "--out", "other", "--series", "srtt"]).ok();
+    assert!(place.read("other/series/0.csv").starts_with(b"time_s,flow,srtt_us\n"));
+    place.run(&["sweep", "kept.toml", "--out", "finer", "--every", "1ms"]).ok();
+    let (fine, coarse) = (place.read("finer/series/0.csv"), place.read("file/series/0.csv"));
+    assert!(
+        fine.len() > coarse.len() && fine.starts_with(b"time_s,flow,cwnd_bytes,flight_bytes\n")
+    );
+    let other = ["sweep", "kept.toml", "--out", "file", "--resume", "--every", "1ms"];
+    assert!(place.run(&other).refused().contains("holds this sweep with other series"));
+    // A run by itself takes no notice.
+    place.run(&["run", "kept.toml"]).ok();
+}
+
+/// A grid without points, and one that explodes: how many there are is said.
+#[test]
+fn grids_of_nothing_and_of_too_much_are_refused() {
+    let place = place("grids_of_nothing_and_of_too_much_are_refused");
+    let small = String::from_utf8(place.read("small.toml")).unwrap();
+    place.write("empty.toml", small + "\n[sweep.axes]\n\"path.forward.delay\" = []\n");
+    let error = place.run(&["sweep", "empty.toml"]).refused();
+    assert!(error.contains("this axis has no values") && error.contains("empty.toml:"), "{error}");
+    let error = place.run(&["sweep", "small.toml", "-m", "path.forward.delay="]).refused();
+    assert!(error.contains("-m:1:"), "{error}");
+    let error = sweep(&place, &["--only", "path.forward.delay > 1s"]).refused();
+    assert!(error.contains("none of the 3 points meets the condition"), "{error}");
+    // A thousand values on each of three axes, a thousand times.
+    let axes = [
+        "-m",
+        "path.forward.delay=1ms..1s step 1ms",
+        "-m",
+        "path.return.delay=1ms..1s step 1ms",
+        "-m",
+        "bulk.bulk=1kB..1MB step 1kB",
+        "--repeat",
+        "1000",
+    ];
+    let many = [&["sweep", "small.toml"][..], &axes].concat();
+    let error = place.run(&many).refused();
+    assert!(error.contains("this sweep has 1000000000000 runs"), "{error}");
+    assert!(error.contains("--yes"), "{error}");
+    // A dry run shows its count, and its first runs, at once.
+    let told = place.run(&[&many[..], &["--dry-run"]].concat()).ok();
+    assert!(told.starts_with("1000000000000 runs: 1000000000 of 1000000000 points"), "{told}");
+    assert_eq!(place.files(), ["empty.toml", "small.toml"]);
+}
+
+#[test]
 fn a_table_is_drawn_as_a_heat_map() {
     let place = place("a_table_is_drawn_as_a_heat_map");
     place.run(&[&AXES[..4], &["--repeat=2"]].concat()).ok();

@@ -18,10 +18,12 @@ fn place(test: &str) -> PathBuf {
     path
 }
 
-/// Runs the program in a directory; an exit status of 1, a figure outside its band, is one too.
-fn ackclock(place: &Path, arguments: &[&str]) {
+/// What the program prints in a directory; an exit status of 1, a figure outside its band, is one
+/// too.
+fn ackclock(place: &Path, arguments: &[&str]) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_ackclock"));
     let output = command.args(arguments).current_dir(place).output().unwrap();
     let told = String::from_utf8_lossy(&output.stderr);
     assert!(matches!(output.status.code(), Some(0 | 1)), "{arguments:?}: {told}");
+    String::from_utf8(output.stdout).unwrap()
 }

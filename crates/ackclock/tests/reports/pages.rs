@@ -11,12 +11,15 @@ use super::{SCENARIOS, ackclock, picture, place};
 const DESK: (u32, u32) = (1_280, 900);
 const PHONE: (u32, u32) = (390, 844);
 
-/// Pictures of a page in both themes and on a phone; no error may be told.
+/// Pictures of a page in both themes, on a desk and on a phone; no error may be told.
 fn look(browser: &mut Browser, file: &Path) {
     let stem = file.with_extension("");
-    for (screen, is_dark, name) in
-        [(DESK, false, "light"), (DESK, true, "dark"), (PHONE, false, "phone")]
-    {
+    for (screen, is_dark, name) in [
+        (DESK, false, "light"),
+        (DESK, true, "dark"),
+        (PHONE, false, "phone"),
+        (PHONE, true, "phone-dark"),
+    ] {
         browser.open(file, screen, is_dark);
         let png = browser.picture(true);
         picture::keep(
@@ -181,10 +184,7 @@ fn a_sweep_is_looked_at_along_its_axes() {
 
     // A cell is the mean of its two runs.
     let csv = std::fs::read_to_string(place.join("out/runs.csv")).unwrap();
-    let head: Vec<&str> = csv.lines().next().unwrap().split(',').collect();
-    let column = head.iter().position(|name| *name == "goodput_bps").unwrap();
-    let goodput = |line: &str| line.split(',').nth(column).unwrap().parse::<f64>().unwrap();
-    let mean = csv.lines().skip(1).take(2).map(goodput).sum::<f64>() / 2.0;
+    let mean = means(&csv, "goodput_bps", 2)[0];
     let shown: f64 = browser.text(&format!("{cells}[0]")).parse().unwrap();
     assert!((shown - mean / 1e6).abs() < 0.01, "{shown} {mean}");
 
@@ -197,6 +197,105 @@ fn a_sweep_is_looked_at_along_its_axes() {
     choose(&mut browser, "Across", "2");
     assert_eq!(browser.value(&format!("{cells}.length")), 6);
     choose(&mut browser, "Figure", "1");
+    assert_eq!(browser.errors(), [""; 0]);
+}
+
+/// Means of a column of runs.csv, over so many runs each.
+fn means(csv: &str, column: &str, runs: usize) -> Vec<f64> {
+    let head: Vec<&str> = csv.lines().next().unwrap().split(',').collect();
+    let at = head.iter().position(|name| *name == column).unwrap();
+    let value = |line: &str| line.split(',').nth(at).unwrap().parse::<f64>().unwrap();
+    let all: Vec<f64> = csv.lines().skip(1).map(value).collect();
+    all.chunks(runs).map(|chunk| chunk.iter().sum::<f64>() / runs as f64).collect()
+}
+
+#[test]
+fn a_sweep_over_one_axis_is_a_line() {
+    let place = place("line");
+    let scenario = format!("{SCENARIOS}/loss-sweep.toml");
+    let axis = "path.forward.delay,path.return.delay=(10ms,10ms)";
+    let short = ["-m", axis, "--set", "duration=3s", "--repeat", "3", "--out", "out"];
+    ackclock(&place, &[&["sweep", &scenario, "--report", "line.html"][..], &short].concat());
+    let csv = std::fs::read_to_string(place.join("out/runs.csv")).unwrap();
+    let means = means(&csv, "goodput_bps", 3);
+    let Some(mut browser) = Browser::start(&place) else { return };
+    look(&mut browser, &place.join("line.html"));
+    browser.open(&place.join("line.html"), DESK, false);
+    let points = "[...document.querySelectorAll('.lines .point')].map(point => { const box = \
+                  point.firstChild.getBoundingClientRect(); return [box.x + box.width / 2, box.y + box.height / 2]; })";
+    let found = browser.value(points);
+    let place_of = |n: usize| (found[n][0].as_f64().unwrap(), found[n][1].as_f64().unwrap());
+    assert_eq!(found.as_array().unwrap().len(), 3);
+    // Losses of 0.01, 0.1 and 1 % lie at equal steps of a logarithmic axis.
+    assert!(
+        (place_of(1).0 - place_of(0).0 - (place_of(2).0 - place_of(1).0)).abs() < 1.0,
+        "{found}"
+    );
+    // Heights above zero are as the means are.
+    let zero =
+        browser.number("document.querySelector('.lines rect').getBoundingClientRect().bottom");
+    let high = |n: usize| zero - place_of(n).1;
+    for n in [1, 2] {
+        let (drawn, measured) = (high(n) / high(0), means[n] / means[0]);
+        assert!((drawn - measured).abs() < 0.01, "{n}: {drawn} {measured}");
+    }
+    // Pointed at or reached by keys, a point tells its value.
+    let tip = "(() => { const tip = document.querySelector('.lines .tip'); return tip.style.visibility === 'visible' ? tip.textContent : ''; })()";
+    let number = |text: &str| {
+        text.split_once(": ").unwrap().1.split(' ').next().unwrap().parse::<f64>().unwrap()
+    };
+    browser.mouse("mouseMoved", place_of(1), &json!({}));
+    browser.settle();
+    let told = browser.text(tip);
+    assert!(told.starts_with("0.1%: ") && told.contains("Mbit/s ±"), "{told}");
+    assert!((number(&told) - means[1] / 1e6).abs() < 1e-3, "{told} {}", means[1]);
+    browser.value("document.querySelectorAll('.lines .point')[2].focus()");
+    let told = browser.text(tip);
+    assert!(told.starts_with("1%: ") && (number(&told) - means[2] / 1e6).abs() < 1e-3, "{told}");
+    assert_eq!(browser.errors(), [""; 0]);
+}
+
+#[test]
+fn flows_that_share_are_looked_at() {
+    let place = place("sharing");
+    let scenario = format!("{SCENARIOS}/fairness-late-comer.toml");
+    let set = ["--set", "duration=30s", "--json"];
+    let run = [&["run", &scenario, "--report", "sharing.html"][..], &set].concat();
+    let json = ackclock(&place, &run);
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let Some(mut browser) = Browser::start(&place) else { return };
+    look(&mut browser, &place.join("sharing.html"));
+    browser.open(&place.join("sharing.html"), DESK, false);
+    let figure = |browser: &mut Browser, name: &str| {
+        browser.text(&format!("[...document.querySelectorAll('.figures dt')].find(dt => dt.textContent === {name:?}).nextSibling.textContent"))
+    };
+    let jain = json["fairness"]["mean_jain_index"].as_f64().unwrap();
+    assert_eq!(figure(&mut browser, "mean over its seconds"), format!("{jain:.3}"));
+    // The goodput of a second, read from the plot.
+    browser
+        .value("document.querySelector('#plots-shares .over').scrollIntoView({ block: 'center' })");
+    browser.settle();
+    let frame = browser.value("(() => { const box = document.querySelector('#plots-shares .over').getBoundingClientRect(); return [box.left + 58, box.width - 58 - 12, box.top + box.height / 2]; })()");
+    let number = |n: usize| frame[n].as_f64().unwrap();
+    browser.mouse("mouseMoved", (number(0) + number(1) * 20.5 / 30.0, number(2)), &json!({}));
+    browser.settle();
+    let told = browser.text("[...document.querySelectorAll('.tip')].find(tip => tip.style.visibility === 'visible')?.textContent ?? ''");
+    let second = &json["by_second"]["goodput_bps"][0][20];
+    let expected = format!("{:.2}", second.as_f64().unwrap() / 1e6);
+    assert!(told.contains(expected.trim_end_matches('0')), "{told}: {expected} Mbit/s");
+    assert_eq!(browser.errors(), [""; 0]);
+}
+
+#[test]
+fn a_quic_run_shows_its_ack_ranges() {
+    let place = place("quic");
+    let scenario = format!("{SCENARIOS}/mathis.toml");
+    ackclock(&place, &["run", &scenario, "--set", "duration=3s", "--report", "quic.html"]);
+    let Some(mut browser) = Browser::start(&place) else { return };
+    look(&mut browser, &place.join("quic.html"));
+    browser.open(&place.join("quic.html"), DESK, false);
+    let names = browser.text("[...document.querySelectorAll('.legend button')].map(entry => entry.textContent).join(' ')");
+    assert!(names.contains("ACK ranges") && !names.contains("SACK"), "{names}");
     assert_eq!(browser.errors(), [""; 0]);
 }
 

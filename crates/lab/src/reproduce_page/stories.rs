@@ -152,16 +152,29 @@ fn sawtooth(path: &theory::Path, extra: ExtraRtts, curves: &QuicCurves) -> Vec<P
         curves.cwnd.windows(2).find(|pair| pair[1].y < pair[0].y).map_or(0, |pair| pair[1].x);
     let end = curves.cwnd.last().map_or(0, |point| point.x);
     let rtt = path.rtt_s() * 1e9;
-    let (low, high) = ((peak * 500.0) as i64, (peak * 1_000.0) as i64);
-    let mut points = Vec::new();
+    let (low, high) = (peak * 500.0, peak * 1_000.0);
+    let mut corners = Vec::new();
     let mut at = begin as f64;
     while (at as i64) < end {
-        points.push(Point { x: at as i64, y: low });
+        corners.push((at, low));
         if extra.get() > 0.0 {
-            points.push(Point { x: (at + extra.get() * rtt) as i64, y: low });
+            corners.push((at + extra.get() * rtt, low));
         }
         at += cycle * rtt;
-        points.push(Point { x: at as i64, y: high });
+        corners.push((at, high));
+    }
+    until(&corners, end as f64)
+}
+
+/// The line through `corners`, cut off at `end`.
+fn until(corners: &[(f64, f64)], end: f64) -> Vec<Point> {
+    let point = |(x, y): (f64, f64)| Point { x: x as i64, y: y as i64 };
+    let inside = corners.iter().take_while(|(x, _)| *x <= end).count();
+    let mut points: Vec<Point> = corners[..inside].iter().copied().map(point).collect();
+    if let (Some(&(x0, y0)), Some(&(x1, y1))) =
+        (inside.checked_sub(1).and_then(|last| corners.get(last)), corners.get(inside))
+    {
+        points.push(point((end, y0 + (y1 - y0) * (end - x0) / (x1 - x0))));
     }
     points
 }
@@ -199,4 +212,32 @@ fn cubic() -> Result<Vec<Part>, CaseError> {
         ),
         Part::Plots(plots),
     ])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_ends_where_the_run_does() {
+        let corners = [(0.0, 10.0), (4.0, 20.0), (4.0, 10.0), (8.0, 20.0)];
+        let line = |end| until(&corners, end).iter().map(|p| (p.x, p.y)).collect::<Vec<_>>();
+        assert_eq!(line(6.0), [(0, 10), (4, 20), (4, 10), (6, 15)]);
+        assert_eq!(line(2.0), [(0, 10), (2, 15)]);
+        assert_eq!(line(9.0), [(0, 10), (4, 20), (4, 10), (8, 20)]);
+        assert_eq!(until(&[], 9.0), []);
+    }
+
+    /// No curve of the page of the case goes on behind the end of its run, 50 ms.
+    #[test]
+    fn the_sawtooth_ends_with_the_run() {
+        let parts = mathis().unwrap();
+        let plots = parts.iter().find_map(|part| match part {
+            Part::Plots(plots) => Some(plots),
+            _ => None,
+        });
+        for series in plots.unwrap().panels.iter().flat_map(|panel| &panel.series) {
+            assert!(series.x.iter().all(|&x| x <= 50_000_000), "{}", series.name);
+        }
+    }
 }

@@ -221,6 +221,10 @@ impl FlowStory {
                 let una = amount(self.una.0);
                 kept.dup_acks.push(Span { x, low: una, high: una, word: 0 });
             }
+            Event::Covered { at, len } => {
+                let low = amount(at.0);
+                kept.sacks.push(Span { x, low, high: low + i64::from(len), word: 0 });
+            }
             Event::RttSample { rtt } => kept.rtt.push(x, span(rtt)),
             Event::Connected => kept.note(x, "connected", false, state),
             Event::Closed => kept.note(x, "closed", false, state),

@@ -9,7 +9,7 @@ use super::flow::{Kept, cause_word};
 use super::needless::Copy;
 
 /// The axis of all plots over time: nanoseconds shown as seconds.
-fn time() -> Axis {
+pub(super) fn time() -> Axis {
     Axis::new("time", "s", 9)
 }
 
@@ -90,7 +90,12 @@ pub(super) fn of_flow(kept: Kept, outcome: &FlowOutcome, name: &str, id: &str) -
     let mut sequence = vec![
         of_curve("peer's window", Role::Window, Mark::Step, series.edge),
         of_curve("acknowledged", Role::Ack, Mark::Step, series.ack),
-        of_spans("SACK", Role::Sack, Mark::BareBars, series.sacks),
+        of_spans(
+            if is_quic { "ACK ranges" } else { "SACK" },
+            Role::Sack,
+            Mark::BareBars,
+            series.sacks,
+        ),
         of_spans("D-SACK", Role::Spurious, Mark::BareBars, series.dsacks),
         of_spans("data", Role::Data, Mark::Bars, series.data),
         of_again(series.again),

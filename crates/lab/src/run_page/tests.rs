@@ -4,8 +4,11 @@ use report::page::{Page, Part};
 use report::plots::{Plots, Series};
 use report::table::Table;
 
+use sim::Watch;
+
 use super::RunStory;
 use crate::scenario::{Overrides, load};
+use crate::sharing::Sharing;
 
 /// A queue of one bandwidth-delay product overflows again and again.
 const LOSSY: &str = r#"
@@ -24,9 +27,10 @@ fn page_of(text: &str, set: &[&str], points: usize) -> (Page, sim::Outcome) {
     let overrides = Overrides { set, ..Overrides::default() };
     let loaded = load(text, "two.toml", &overrides).unwrap();
     let mut scenario = loaded.scenario.clone();
-    let mut story = RunStory::new(&mut scenario, points);
-    let outcome = sim::run(&scenario, &mut story).unwrap();
-    (story.page(&loaded, &outcome, "two.toml"), outcome)
+    let story = RunStory::new(&mut scenario, points);
+    let mut both = Watch(story, Sharing::new(&scenario));
+    let outcome = sim::run(&scenario, &mut both).unwrap();
+    (both.0.page(&loaded, &outcome, "two.toml", Some(&both.1)), outcome)
 }
 
 fn plots(page: &Page) -> &Plots {
@@ -121,6 +125,61 @@ fn a_long_run_fits_into_the_room_given_and_loses_no_peak() {
     let cwnd = series(&page, "cwnd");
     assert!(cwnd.thinned.contains("ms the first, lowest, highest and last"));
     assert_eq!(*cwnd.y.iter().max().unwrap() as u64, outcome.flows[0].max_cwnd.get());
+}
+
+/// Plots of a page by their name.
+fn plots_named<'p>(page: &'p Page, id: &str) -> &'p Plots {
+    let found = page.parts.iter().find_map(|part| match part {
+        Part::Plots(plots) if plots.id == id => Some(plots),
+        _ => None,
+    });
+    found.unwrap_or_else(|| panic!("no {id}"))
+}
+
+#[test]
+fn flows_that_share_are_told_second_by_second() {
+    let text = include_str!("../../../../scenarios/fairness-late-comer.toml");
+    let (page, outcome) = page_of(text, &["duration=30s"], 100_000);
+    let shares = table(&page, "Shares");
+    let sum: f64 = shares.rows.iter().map(|row| row[4].text.parse::<f64>().unwrap()).sum();
+    assert!((sum - 100.0).abs() < 0.2, "{sum}");
+    assert!(shares.rows.iter().all(|row| row[5].text == "50.0"));
+    let [rates, parts, jain] = &plots_named(&page, "shares").panels[..] else { panic!() };
+    // What is drawn in the seconds is what was read in all of them (the last is drawn twice).
+    for (flow, series) in outcome.flows.iter().zip(&rates.series) {
+        let bits: i64 = series.y[..30].iter().sum();
+        assert_eq!(bits as u64 / 8, flow.bytes.get());
+        assert_eq!((series.y.len(), series.y[29]), (31, series.y[30]));
+    }
+    for second in 0..30 {
+        let parts = [&parts.series[0], &parts.series[1]].map(|series| series.y[second]);
+        assert!((999..=1_000).contains(&(parts[0] + parts[1])) || parts == [0, 0], "{parts:?}");
+    }
+    assert!(jain.series[0].y.iter().all(|index| (500..=1_000).contains(index)));
+    // Half of the packets wait no longer than the table says.
+    let links = table(&page, "Links");
+    let waits = plots_named(&page, "waits");
+    assert_eq!(waits.panels[0].series[0].name, links.rows[0][0].text);
+    let series = &waits.panels[0].series[0];
+    assert_eq!(series.y.last(), Some(&1_000));
+    let half = series.x[series.y.iter().position(|part| *part >= 500).unwrap()] as f64 / 1e6;
+    let told: f64 = links.rows[0][5].text.strip_suffix(" ms").unwrap().parse().unwrap();
+    assert!((half / told - 1.0).abs() < 0.01, "{half} {told}");
+}
+
+#[test]
+fn ranges_of_quic_are_drawn_as_sack_blocks_are() {
+    let text = include_str!("../../../../scenarios/mathis.toml");
+    let (page, outcome) = page_of(text, &["duration=3s"], 1_000_000);
+    assert!(outcome.flows[0].retransmitted_segments > 0);
+    let ranges = series(&page, "ACK ranges");
+    let ack = series(&page, "acknowledged");
+    for (at, low) in ranges.x.iter().zip(&ranges.y) {
+        // Each lies beyond what is acknowledged in order by then.
+        let known = ack.x.partition_point(|x| x <= at);
+        assert!(known == 0 || ack.y[known - 1] < *low, "{at}");
+    }
+    assert!(ranges.x.len() as u64 >= outcome.flows[0].retransmitted_segments);
 }
 
 #[test]

@@ -43,6 +43,7 @@ pub fn reference() -> String {
         ("`keepalive` as a table", &apps::KEEPALIVE_SECTION),
         ("`[[tap]]`", &tap::SECTION),
         ("`[sweep]`", &sweep::SECTION),
+        ("`series` of a sweep", &sweep::series::SECTION),
     ];
     for (heading, section) in sections {
         keys(&mut text, heading, section);

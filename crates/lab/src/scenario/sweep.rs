@@ -1,7 +1,8 @@
 //! `[sweep]`: a scenario run over a grid, and `-m`, the same as an argument.
 //!
 //! Reading order: [`Study`] here (the whole), `axis` (which keys take which values), `range`
-//! (values between two ends), `only` (which points of the grid count), `grid` (their order).
+//! (values between two ends), `only` (which points of the grid count), `grid` (their order), `series`
+//! (what is kept of each run over time).
 //!
 //! The runs are numbered from 0: the first axis changes slowest, repetitions fastest. Repetition
 //! `r` of every point has the seed of the scenario plus `r`, so that points are compared under
@@ -11,6 +12,7 @@ mod axis;
 mod grid;
 mod only;
 mod range;
+pub(super) mod series;
 #[cfg(test)]
 mod tests;
 
@@ -18,7 +20,7 @@ use sha2::{Digest, Sha256};
 use sim::scenario::Scenario;
 
 use super::keys::{Fields, Key, Located, Reader, Section};
-use super::kinds::{Whole, Words};
+use super::kinds::{Sub, Whole, Words};
 use super::overrides::Override;
 use super::source::{Fault, Sources};
 use super::tree::{Node, Value};
@@ -27,6 +29,8 @@ pub(super) use axis::Axes;
 use axis::Axis;
 use grid::Grid;
 use only::Only;
+
+use crate::series::Plan;
 
 /// Most repetitions of a point.
 const MAX_REPEAT: u64 = 1_000_000;
@@ -51,14 +55,22 @@ static ONLY: Key<Words> = Key::optional(
     "condition over the axes that points must meet: `\"host.a.cc != cubic or duration >= 10s\"`",
 );
 
+static SERIES: Key<Sub> = Key::optional(
+    "series",
+    Sub(&series::SECTION),
+    "nothing over time",
+    "what is kept of each run over time, in `series/N.csv` of the result",
+);
+
 /// The table.
 pub(super) static SECTION: Section = Section {
     what: "a sweep",
-    keys: &[&AXES, &REPEAT, &ONLY],
+    keys: &[&AXES, &REPEAT, &ONLY, &SERIES],
     one_of: &[],
     elsewhere: |key| match key {
         "repetitions" | "runs" | "seeds" => Some("runs of each point are called `repeat`"),
         "where" | "when" | "if" => Some("a condition is called `only`"),
+        "columns" | "every" | "points" => Some("they stand in a table of their own: `series`"),
         "host" | "path" | "flow" => Some("axes stand in a table of their own: [sweep.axes]"),
         _ => None,
     },
@@ -70,6 +82,7 @@ pub(super) struct Sweep {
     axes: Vec<Axis>,
     repeat: Option<u64>,
     only: Option<Located<String>>,
+    series: Option<Plan>,
 }
 
 /// Reads the table `[sweep]` of the scenario `root`.
@@ -79,6 +92,7 @@ pub(super) fn read(node: &Node, root: &Node, reader: &mut Reader) -> Sweep {
         axes: fields.node(&AXES).map(|node| axis::read(node, root, reader)).unwrap_or_default(),
         repeat: fields.get(&REPEAT, reader).map(|repeat| repeat.value),
         only: fields.get(&ONLY, reader),
+        series: fields.node(&SERIES).and_then(|node| series::read(node, reader)),
     }
 }
 
@@ -105,6 +119,7 @@ pub struct Study<'t> {
     repeat: u64,
     seed: u64,
     only: Vec<String>,
+    series: Option<Plan>,
     /// What scenarios may name beside what the program has.
     known: Overrides,
 }
@@ -176,8 +191,19 @@ impl<'t> Study<'t> {
         let repeat = overrides.repeat.or(sweep.repeat).unwrap_or(1);
         let only = conditions.iter().map(|(text, _)| (*text).to_owned()).collect();
         let known = overrides.scenario.clone();
-        let study =
-            Self { sources, root, text: composed, axes, grid, repeat, seed: 0, only, known };
+        let series = sweep.series;
+        let study = Self {
+            sources,
+            root,
+            text: composed,
+            axes,
+            grid,
+            repeat,
+            seed: 0,
+            only,
+            series,
+            known,
+        };
         let seed = study.try_values()?;
         Ok(Self { seed, ..study })
     }
@@ -239,6 +265,11 @@ impl<'t> Study<'t> {
     /// The keys of each axis.
     pub fn axes(&self) -> Vec<Vec<String>> {
         self.axes.iter().map(|axis| axis.names().collect()).collect()
+    }
+
+    /// What its file wants kept of each run over time.
+    pub fn series(&self) -> Option<&Plan> {
+        self.series.as_ref()
     }
 
     /// Seed of `run`.

@@ -58,6 +58,22 @@ impl Histogram {
         Some(Duration::from_nanos(end_of(place).min(self.most)))
     }
 
+    /// Waits with the part of all that do not exceed them, in thousandths, wherever that part
+    /// grows by a thousandth or more, and at the end.
+    pub(super) fn distribution(&self) -> Vec<(Duration, u64)> {
+        let (mut seen, mut told) = (0, None);
+        let mut steps = Vec::new();
+        for (range, count) in self.counts.iter().enumerate().filter(|(_, count)| **count > 0) {
+            seen += count;
+            let part = (u128::from(seen) * 1_000 / u128::from(self.total)) as u64;
+            if told != Some(part) {
+                told = Some(part);
+                steps.push((Duration::from_nanos(end_of(range).min(self.most)), part));
+            }
+        }
+        steps
+    }
+
     pub(super) fn max(&self) -> Option<Duration> {
         (self.total > 0).then_some(Duration::from_nanos(self.most))
     }
@@ -88,5 +104,10 @@ mod tests {
         let of = |thousandths| waits.quantile(thousandths).unwrap().as_nanos();
         assert_eq!([of(1), of(500), of(950), of(990), of(1_000)], [1, 50, 95, 99, 100]);
         assert_eq!(waits.total(), 100);
+        let steps = waits.distribution();
+        assert!(
+            steps.iter().zip(1..).all(|((wait, part), n)| (wait.as_nanos(), *part) == (n, 10 * n))
+        );
+        assert_eq!(steps.len(), 100);
     }
 }

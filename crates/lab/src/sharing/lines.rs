@@ -125,6 +125,13 @@ impl Lines {
     }
 }
 
+impl Lines {
+    /// Of each line its key and how the waits of its packets are distributed.
+    pub(super) fn distributions(&self) -> impl Iterator<Item = (&str, Vec<(Duration, u64)>)> {
+        self.stations.iter().flatten().map(|line| (&*line.key, line.waits.distribution()))
+    }
+}
+
 impl Line {
     /// When a packet came that goes; `None` if it is not there.
     fn take(&mut self, packet: PacketNumber) -> Option<Instant> {

@@ -9,22 +9,8 @@ use crate::run_report::{aligned, spaced};
 pub fn text(report: &SharingReport) -> String {
     let mut text = String::new();
     if !report.links.is_empty() {
-        let head = ["link", "queue", "packets", "lost", "marked", "delay p50", "p95", "p99", "max"];
-        let mut rows = vec![head.map(str::to_owned)];
-        rows.extend(report.links.iter().map(|line| {
-            let wait = |seconds: Option<f64>| seconds.map_or_else(|| "–".to_owned(), short);
-            [
-                line.link.clone(),
-                line.queue.clone(),
-                line.packets.to_string(),
-                line.lost.to_string(),
-                line.marked.to_string(),
-                wait(line.delay_p50_s),
-                wait(line.delay_p95_s),
-                wait(line.delay_p99_s),
-                wait(line.delay_max_s),
-            ]
-        }));
+        let mut rows = vec![LINES.map(str::to_owned)];
+        rows.extend(rows_of_lines(report));
         text += &aligned(&rows);
     }
     if let Some(fair) = &report.fairness {
@@ -41,6 +27,28 @@ pub fn text(report: &SharingReport) -> String {
         };
     }
     text
+}
+
+/// What is told of each line.
+pub(crate) const LINES: [&str; 9] =
+    ["link", "queue", "packets", "lost", "marked", "delay p50", "p95", "p99", "max"];
+
+/// A row for each line.
+pub(crate) fn rows_of_lines(report: &SharingReport) -> impl Iterator<Item = [String; 9]> {
+    let wait = |seconds: Option<f64>| seconds.map_or_else(|| "–".to_owned(), short);
+    report.links.iter().map(move |line| {
+        [
+            line.link.clone(),
+            line.queue.clone(),
+            line.packets.to_string(),
+            line.lost.to_string(),
+            line.marked.to_string(),
+            wait(line.delay_p50_s),
+            wait(line.delay_p95_s),
+            wait(line.delay_p99_s),
+            wait(line.delay_max_s),
+        ]
+    })
 }
 
 /// To three digits.

@@ -7,6 +7,7 @@ use super::Row;
 use super::csv::FIGURES;
 use super::pivot::Pivot;
 use crate::run_page::maker;
+use crate::units_text::Measure;
 
 /// Runs, one for each of their flows, that a page holds.
 pub const MOST: usize = 200_000;
@@ -84,6 +85,9 @@ impl SweepPage {
             let mut known = is_known.iter();
             point.figures.retain(|_| known.next() == Some(&true));
         }
+        for axis in &mut self.grid.axes {
+            axis.numbers = numbers(&axis.values).unwrap_or_default();
+        }
         // Goodput is what is asked for first.
         if let Some(first) = self.grid.figures.iter().position(|figure| figure.name == "goodput") {
             self.grid.figures[..=first].rotate_right(1);
@@ -117,6 +121,15 @@ fn place(values: &mut Vec<String>, value: &str) -> u32 {
         values.push(value.to_owned());
         values.len() - 1
     }) as u32
+}
+
+/// Where values lie on a line: those of the first key, if they are quantities of one kind.
+fn numbers(values: &[String]) -> Option<Vec<f64>> {
+    let first = |value: &String| Measure::read(value.split(',').next()?);
+    let measures: Vec<Measure> = values.iter().map(first).collect::<Option<_>>()?;
+    let kind = measures.first()?.quantity;
+    let is_line = measures.iter().all(|measure| measure.quantity == kind);
+    is_line.then(|| measures.iter().map(|measure| measure.steps as f64).collect())
 }
 
 /// Unit of a column, by its name.
@@ -177,5 +190,17 @@ mod tests {
             page.grid.figures.iter().find(|figure| figure.name == name).unwrap().unit.clone()
         });
         assert_eq!(units, ["bit/s", "s", "B", ""]);
+    }
+
+    #[test]
+    fn quantities_of_one_kind_lie_on_a_line() {
+        let of = |values: &[&str]| {
+            numbers(&values.iter().map(|value| (*value).to_owned()).collect::<Vec<_>>())
+        };
+        assert_eq!(of(&["1ms", "20us"]), Some(vec![1e6, 2e4]));
+        assert_eq!(of(&["1ms, 2ms", "5ms, 6ms"]), Some(vec![1e6, 5e6]));
+        assert_eq!(of(&["0.1%", "1%"]), Some(vec![1e9, 1e10]));
+        assert_eq!(of(&["1ms", "1MB"]), None);
+        assert_eq!(of(&["reno", "cubic"]), None);
     }
 }

@@ -38,7 +38,8 @@ class Grid {
     this.tools.append(this.title);
     this.map = element("div", { class: "heat" });
     this.legend = element("div", { class: "scale" });
-    this.host.replaceChildren(this.tools, this.choices, this.map, this.legend);
+    this.lines = new Lines();
+    this.host.replaceChildren(this.tools, this.choices, this.lines.element, this.map, this.legend);
     this.choose();
     this.draw();
   }
@@ -81,7 +82,7 @@ class Grid {
     if (this.flows.length > 1) {
       pick("Flow", [[-1, "all"], ...this.flows.map((name, number) => [number, name])], this.chosenFlow, (to) => (this.chosenFlow = to));
     }
-    pick("Colours", [[0, "even steps"], [1, "equal ratios"]], Number(this.isLog), (to) => (this.isLog = Boolean(to)));
+    pick("Scale", [[0, "even steps"], [1, "equal ratios"]], Number(this.isLog), (to) => (this.isLog = Boolean(to)));
   }
 
   // Count, mean and spread of each cell.
@@ -137,15 +138,39 @@ class Grid {
     for (let row = 0; row < tall; row++) {
       const line = element("tr");
       line.append(element("th", { scope: "row" }, this.down < 0 ? "" : this.axes[this.down].values[row]));
-      for (let column = 0; column < wide; column++) line.append(this.cell(cells[row * wide + column], part, size, shown, unit));
+      for (let column = 0; column < wide; column++) line.append(this.cell(cells[row * wide + column], part, size, shown));
       body.append(line);
     }
     table.append(thead, body);
     this.map.replaceChildren(table);
     this.drawScale(least, most, size, shown, isLog);
+    this.drawLines(cells, wide, tall, size, shown);
   }
 
-  cell(cell, part, size, shown, unit) {
+  // Over one axis lines say more than colours; over two they stand beside them, if they are few.
+  drawLines(cells, wide, tall, size, shown) {
+    const known = cells.some((cell) => cell.n);
+    if (tall < 2 || wide > MOST_LINES || !known) return this.lines.show(null);
+    const lines = Array.from({ length: wide }, (_, column) =>
+      Array.from({ length: tall }, (__, row) => {
+        const cell = cells[row * wide + column];
+        return { ...cell, half: this.half(cell) };
+      }));
+    this.lines.show({
+      axis: this.axes[this.down], figure: this.figures[this.figure][0],
+      names: this.across < 0 ? [""] : this.axes[this.across].values.map((value) => `${this.axes[this.across].name} ${value}`),
+      lines, size, unit: shown, isLog: this.isLog, told: (cell) => this.told(cell, size, shown),
+    });
+  }
+
+  // What a cell holds, in words.
+  told(cell, size, shown) {
+    const half = this.half(cell);
+    const many = cell.n > 1 ? `, ${cell.n} values from ${short(cell.least / size, 4)} to ${short(cell.most / size, 4)}` : "";
+    return `${short(cell.mean / size, 6)} ${shown}${half === null ? "" : ` ± ${short(half / size, 2)}`}${many}`;
+  }
+
+  cell(cell, part, size, shown) {
     if (!cell.n) return element("td", { class: "none" }, "–");
     const colours = heat(part(cell.mean));
     // Relative luminance (WCAG 2.1), for ink that can be read.
@@ -155,8 +180,7 @@ class Grid {
     const made = element("td", { style: `background: rgb(${colours}); color: ${light ? "#10151a" : "#ffffff"}` }, text);
     const half = this.half(cell);
     if (half !== null) made.append(element("small", {}, `± ${short(half / size, 2)}`));
-    const many = cell.n > 1 ? `, ${cell.n} values from ${short(cell.least / size, 4)} to ${short(cell.most / size, 4)}` : "";
-    made.title = `${short(cell.mean / size, 6)} ${shown}${half === null ? "" : ` ± ${short(half / size, 2)}`}${many}`;
+    made.title = this.told(cell, size, shown);
     return made;
   }
 

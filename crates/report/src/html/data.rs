@@ -79,6 +79,7 @@ struct GridData<'a> {
 struct GridAxisData<'a> {
     name: &'a str,
     values: &'a [String],
+    numbers: &'a [f64],
 }
 
 /// Writes the data of all parts.
@@ -152,7 +153,11 @@ fn of_grid(grid: &Grid) -> GridData<'_> {
         axes: grid
             .axes
             .iter()
-            .map(|axis| GridAxisData { name: &axis.name, values: &axis.values })
+            .map(|axis| GridAxisData {
+                name: &axis.name,
+                values: &axis.values,
+                numbers: &axis.numbers,
+            })
             .collect(),
         figures: grid.figures.iter().map(|figure| [&*figure.name, &*figure.unit]).collect(),
         flows: &grid.flows,

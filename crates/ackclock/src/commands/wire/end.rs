@@ -60,6 +60,8 @@ pub(super) fn run(mut args: EndArgs, sends: bool) -> Result<ExitCode, Failure> {
         bblog: None,
         siftr: None,
         qlog: None,
+        #[cfg(feature = "parquet")]
+        parquet: None,
     };
     if bblog.is_some() || qlog.is_some() {
         let side = own_side(&mut scenario, inside, sends);

@@ -1,5 +1,8 @@
 //! Sweeps: their grid, their errors, and the scenario of each run.
 
+use trace::series::Thinning;
+use units::Duration;
+
 use super::*;
 
 const BASE: &str = r#"seed = 7
@@ -123,6 +126,31 @@ fn mistakes_point_at_what_was_written() {
     assert!(mistake(&text, &[], None).starts_with("t.toml:8:1: this axis has no values"));
     let text = format!("{BASE}[sweep]\nrepeats = 3\n");
     assert!(mistake(&text, &[], None).contains("did you mean `repeat`?"));
+}
+
+#[test]
+fn a_file_says_what_is_kept_of_each_run() {
+    let series = |text: &str| {
+        let text = format!("{BASE}[sweep]\n{text}\n");
+        Study::load(&text, "t.toml", &StudyOverrides::default()).unwrap().series().cloned()
+    };
+    assert_eq!(series("repeat = 2"), None);
+    let plan = series("series = { columns = [\"cwnd\", \"srtt_us\"], every = \"10ms\" }").unwrap();
+    assert_eq!(plan.columns.names(), ["cwnd_bytes", "srtt_us"]);
+    assert_eq!(plan.thinning, Thinning::Every(Duration::from_millis(10)));
+    let plan = series("series = { columns = [\"pipe\"], points = 500 }").unwrap();
+    assert_eq!(plan.thinning, Thinning::Points(500));
+    assert_eq!(series("series.columns = [\"pipe\"]").unwrap().thinning, Thinning::None);
+    let told = |text: &str| mistake(&format!("{BASE}[sweep]\n{text}\n"), &[], None);
+    let wrong = told("series = { columns = [\"cwnd\", \"flihgt\"] }");
+    assert!(wrong.starts_with("t.toml:8:32: there is no column `flihgt`"), "{wrong}");
+    assert!(wrong.contains("did you mean `flight`?"), "{wrong}");
+    assert!(told("series = { columns = [] }").contains("names no column"));
+    assert!(told("series = { columns = \"cwnd\" }").contains("`columns` is a list"));
+    assert!(told("series = { every = \"1ms\" }").contains("`series` needs `columns`"));
+    let both = "series = { columns = [\"cwnd\"], every = \"1ms\", points = 99 }";
+    assert!(told(both).contains("either `every` or `points`, not both"));
+    assert!(told("columns = [\"cwnd\"]").contains("a table of their own: `series`"));
 }
 
 #[test]

@@ -1,0 +1,134 @@
+//! Who watches a run: taps, rows and logs, and how flows share.
+
+use std::io::{BufWriter, StdoutLock};
+
+use lab::capture::{Capture, TraceLines};
+use lab::curves::Curves;
+use lab::kernel_log::{BlackBox, Siftr};
+use lab::qlog::Qlog;
+use lab::series::SenderSeries;
+use lab::sharing::Sharing;
+use packet::Segment;
+use record::{Event, Movement, Recorder, SenderState, Who};
+use sim::Observer;
+use trace::csv::CsvRecorder;
+use units::Instant;
+
+use crate::output::OutFile;
+use crate::progress::Progress;
+
+/// Watches how flows share, beside another observer.
+pub(super) struct Beside<'a, O>(pub(super) &'a mut Sharing, pub(super) &'a mut O);
+
+impl<O: Observer> Recorder for Beside<'_, O> {
+    const ON: bool = true;
+    const PACKETS: bool = true;
+
+    fn record(&mut self, at: Instant, who: Who, event: Event, state: Option<&SenderState>) {
+        self.0.record(at, who, event, state);
+        self.1.record(at, who, event, state);
+    }
+
+    fn moved(&mut self, at: Instant, movement: Movement) {
+        self.0.moved(at, movement);
+        self.1.moved(at, movement);
+    }
+}
+
+impl<O: Observer> Observer for Beside<'_, O> {
+    fn tap(&mut self, at: Instant, tap: usize, outbound: bool, segment: &Segment) {
+        self.1.tap(at, tap, outbound, segment);
+    }
+
+    fn progress(&mut self, now: Instant) {
+        self.1.progress(now);
+    }
+}
+
+/// What looks through the taps, and the progress bar.
+pub(super) struct Taps<'s> {
+    pub(super) lines: Option<TraceLines<'s, BufWriter<StdoutLock<'static>>>>,
+    pub(super) capture: Option<Capture<'s, OutFile>>,
+    pub(super) progress: Progress,
+    pub(super) files_wanted: bool,
+}
+
+impl Recorder for Taps<'_> {
+    const ON: bool = false;
+
+    fn record(&mut self, _: Instant, _: Who, _: Event, _: Option<&SenderState>) {}
+}
+
+impl Observer for Taps<'_> {
+    fn tap(&mut self, at: Instant, tap: usize, outbound: bool, segment: &Segment) {
+        if let Some(lines) = &mut self.lines {
+            lines.tap(at, tap, outbound, segment);
+            if lines.has_failed() && !self.files_wanted {
+                // `ackclock run ... --tcpdump | head`: nobody is left to run for.
+                std::process::exit(0);
+            }
+        }
+        if let Some(capture) = &mut self.capture {
+            capture.tap(at, tap, outbound, segment);
+        }
+    }
+
+    fn progress(&mut self, now: Instant) {
+        self.progress.at(now);
+    }
+}
+
+/// What is told of every event: rows, curves and the kernel's logs, as asked for.
+pub(in crate::commands) struct Rows {
+    pub(in crate::commands) csv: Option<CsvRecorder<OutFile>>,
+    pub(in crate::commands) curves: Option<Curves>,
+    pub(in crate::commands) series: Option<SenderSeries>,
+    pub(in crate::commands) bblog: Option<BlackBox<OutFile>>,
+    pub(in crate::commands) siftr: Option<Siftr<OutFile>>,
+    pub(in crate::commands) qlog: Option<Qlog<OutFile>>,
+    #[cfg(feature = "parquet")]
+    pub(in crate::commands) parquet: Option<lab::columns::EventColumns<OutFile>>,
+}
+
+impl Recorder for Rows {
+    const ON: bool = true;
+
+    fn record(&mut self, at: Instant, who: Who, event: Event, state: Option<&SenderState>) {
+        if let Some(csv) = &mut self.csv {
+            csv.record(at, who, event, state);
+        }
+        if let Some(curves) = &mut self.curves {
+            curves.record(at, who, event, state);
+        }
+        if let Some(series) = &mut self.series {
+            series.record(at, who, event, state);
+        }
+        if let Some(log) = &mut self.bblog {
+            log.record(at, who, event, state);
+        }
+        if let Some(log) = &mut self.siftr {
+            log.record(at, who, event, state);
+        }
+        if let Some(log) = &mut self.qlog {
+            log.record(at, who, event, state);
+        }
+        #[cfg(feature = "parquet")]
+        if let Some(table) = &mut self.parquet {
+            table.record(at, who, event, state);
+        }
+    }
+}
+
+impl Observer for Rows {
+    fn tap(&mut self, at: Instant, tap: usize, outbound: bool, segment: &Segment) {
+        if let Some(log) = &mut self.bblog {
+            log.tap(at, tap, outbound, segment);
+        }
+        if let Some(log) = &mut self.siftr {
+            log.tap(at, tap, outbound, segment);
+        }
+        if let Some(log) = &mut self.qlog {
+            log.tap(at, tap, outbound, segment);
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! Tables as Parquet files, for pandas, polars, DuckDB and all that read Arrow; behind the feature
+//! `parquet`.
+//!
+//! Each column says its unit and what it means in the metadata of its field (`unit`,
+//! `description`); what the table is of stands in the metadata of the schema.
+
+mod events;
+mod runs;
+mod series;
+
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use arrow_array::builder::{BooleanBuilder, Float64Builder, StringBuilder, UInt64Builder};
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_schema::{DataType, Field, Metadata, Schema};
+use parquet::arrow::ArrowWriter;
+use parquet::basic::Compression;
+use parquet::file::properties::WriterProperties;
+use sim::scenario::Scenario;
+
+pub use events::EventColumns;
+pub use runs::RunColumns;
+pub use series::write_series;
+
+/// Rows that are written together.
+const ROW_GROUP: usize = 1 << 16;
+
+/// A column.
+struct Column {
+    name: String,
+    kind: Kind,
+    /// `s`, `B`, `bit/s`; empty for a number without.
+    unit: &'static str,
+    help: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Whole,
+    Number,
+    Text,
+    Switch,
+}
+
+/// A value, or none.
+#[derive(Debug, Clone, Copy)]
+enum Cell<'a> {
+    None,
+    Whole(u64),
+    Number(f64),
+    Text(&'a str),
+    Switch(bool),
+}
+
+impl From<Option<u64>> for Cell<'_> {
+    fn from(value: Option<u64>) -> Self {
+        value.map_or(Self::None, Self::Whole)
+    }
+}
+
+impl From<Option<f64>> for Cell<'_> {
+    fn from(value: Option<f64>) -> Self {
+        value.map_or(Self::None, Self::Number)
+    }
+}
+
+impl Column {
+    fn new(name: &str, kind: Kind, unit: &'static str, help: &str) -> Self {
+        Self { name: name.to_owned(), kind, unit, help: help.to_owned() }
+    }
+
+    fn field(&self) -> Field {
+        let kind = match self.kind {
+            Kind::Whole => DataType::UInt64,
+            Kind::Number => DataType::Float64,
+            Kind::Text => DataType::Utf8,
+            Kind::Switch => DataType::Boolean,
+        };
+        let mut about = vec![("description".to_owned(), self.help.clone())];
+        if !self.unit.is_empty() {
+            about.push(("unit".to_owned(), self.unit.to_owned()));
+        }
+        Field::new(&self.name, kind, true).with_metadata(about.into_iter().collect::<Metadata>())
+    }
+}
+
+/// What a table of a run says of it.
+fn of_run(table: &str, scenario: &Scenario, sha256: &str) -> [(&'static str, String); 5] {
+    [
+        ("ackclock", env!("CARGO_PKG_VERSION").to_owned()),
+        ("table", table.to_owned()),
+        ("title", scenario.title.clone()),
+        ("scenario_sha256", sha256.to_owned()),
+        ("seed", scenario.seed.to_string()),
+    ]
+}
+
+enum Builder {
+    Whole(UInt64Builder),
+    Number(Float64Builder),
+    Text(StringBuilder),
+    Switch(BooleanBuilder),
+}
+
+impl Builder {
+    fn new(kind: Kind) -> Self {
+        match kind {
+            Kind::Whole => Self::Whole(UInt64Builder::new()),
+            Kind::Number => Self::Number(Float64Builder::new()),
+            Kind::Text => Self::Text(StringBuilder::new()),
+            Kind::Switch => Self::Switch(BooleanBuilder::new()),
+        }
+    }
+
+    /// Adds a value; one of another kind than the column's counts as none.
+    fn push(&mut self, cell: Cell<'_>) {
+        match (self, cell) {
+            (Self::Whole(column), Cell::Whole(value)) => column.append_value(value),
+            (Self::Number(column), Cell::Number(value)) => column.append_value(value),
+            (Self::Text(column), Cell::Text(value)) => column.append_value(value),
+            (Self::Switch(column), Cell::Switch(value)) => column.append_value(value),
+            (Self::Whole(column), _) => column.append_null(),
+            (Self::Number(column), _) => column.append_null(),
+            (Self::Text(column), _) => column.append_null(),
+            (Self::Switch(column), _) => column.append_null(),
+        }
+    }
+
+    fn finish(&mut self) -> ArrayRef {
+        match self {
+            Self::Whole(column) => Arc::new(column.finish()),
+            Self::Number(column) => Arc::new(column.finish()),
+            Self::Text(column) => Arc::new(column.finish()),
+            Self::Switch(column) => Arc::new(column.finish()),
+        }
+    }
+}
+
+/// A table that is being written.
+struct Table<W: Write + Send> {
+    writer: ArrowWriter<W>,
+    schema: Arc<Schema>,
+    builders: Vec<Builder>,
+    rows: usize,
+}
+
+impl<W: Write + Send> Table<W> {
+    /// Of these columns; `about` says what the table is of.
+    fn new(columns: &[Column], about: &[(&'static str, String)], out: W) -> io::Result<Self> {
+        let fields: Vec<Field> = columns.iter().map(Column::field).collect();
+        let about = about.iter().map(|(key, value)| ((*key).to_owned(), value.clone()));
+        let schema = Schema::new(fields).with_metadata(about.collect::<Metadata>());
+        let schema = Arc::new(schema);
+        let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
+        let writer = ArrowWriter::try_new(out, Arc::clone(&schema), Some(properties))?;
+        let builders = columns.iter().map(|column| Builder::new(column.kind)).collect();
+        Ok(Self { writer, schema, builders, rows: 0 })
+    }
+
+    /// Adds a row: a cell for each column.
+    fn push<'a>(&mut self, cells: impl IntoIterator<Item = Cell<'a>>) -> io::Result<()> {
+        let mut cells = cells.into_iter();
+        for builder in &mut self.builders {
+            builder.push(cells.next().unwrap_or(Cell::None));
+        }
+        self.rows += 1;
+        if self.rows == ROW_GROUP { self.flush() } else { Ok(()) }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        if self.rows == 0 {
+            return Ok(());
+        }
+        let arrays = self.builders.iter_mut().map(Builder::finish).collect();
+        let batch = RecordBatch::try_new(Arc::clone(&self.schema), arrays);
+        self.writer.write(&batch.map_err(io::Error::other)?)?;
+        self.writer.flush()?;
+        self.rows = 0;
+        Ok(())
+    }
+
+    fn finish(mut self) -> io::Result<W> {
+        self.flush()?;
+        Ok(self.writer.into_inner()?)
+    }
+}
+
+#[cfg(test)]
+mod tests;
