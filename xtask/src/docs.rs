@@ -121,7 +121,7 @@ fn photograph(name: &str) -> Result<(), String> {
     let picture = scratch.join("picture.png");
     let status = std::process::Command::new("chromium")
         .args(["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"])
-        .args(["--window-size=1280,1560", "--virtual-time-budget=20000"])
+        .args(["--window-size=1280,1345", "--virtual-time-budget=20000"])
         .arg(format!("--user-data-dir={}", scratch.join("browser").display()))
         .arg(format!("--screenshot={}", picture.display()))
         .arg(format!("file://{}", page.display()))

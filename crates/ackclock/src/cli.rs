@@ -310,6 +310,7 @@ Examples:
   ackclock table transfer.sweep --rows path.loss --cols sender.cc --value goodput
   ackclock table transfer.sweep --report transfer.html
   ackclock table transfer.sweep --rows seed --value rtos --flow upload
+  ackclock table transfer.sweep --rows path.delay --cols sender.cc --svg cc.svg --lines
   ackclock table transfer.sweep --rows path.loss --json | jq '.[].mean'
 
 An interval is that of the mean at 95 %, by Student's t over the runs of a cell.";
@@ -335,13 +336,17 @@ pub(crate) struct TableArgs {
     /// Write a page with heat maps for a browser, in one file: see docs/reports.md
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
-    /// Draw the table as a heat map
+    /// Draw the table: as a line over the quantities down its side if nothing stands along the
+    /// top, else as a heat map
     #[arg(long, value_name = "FILE")]
     pub(crate) svg: Option<PathBuf>,
-    /// Draw the same heat map as PNG, at twice its size
+    /// Draw the same as PNG, at twice its size
     #[cfg(feature = "png")]
     #[arg(long, value_name = "FILE")]
     pub(crate) png: Option<PathBuf>,
+    /// Draw lines in place of a heat map, one for each column
+    #[arg(long)]
+    pub(crate) lines: bool,
     /// Write the runs, all columns of them, as a Parquet table
     #[cfg(feature = "parquet")]
     #[arg(long, value_name = "FILE")]

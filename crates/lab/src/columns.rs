@@ -16,6 +16,7 @@ use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Metadata, Schema};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
+use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use sim::scenario::Scenario;
 
@@ -137,6 +138,17 @@ impl Builder {
     }
 }
 
+/// The error of the writer below, as it was.
+fn of_writer(error: ParquetError) -> io::Error {
+    match error {
+        ParquetError::External(inner) => match inner.downcast::<io::Error>() {
+            Ok(error) => *error,
+            Err(other) => io::Error::other(other),
+        },
+        other => io::Error::other(other),
+    }
+}
+
 /// A table that is being written.
 struct Table<W: Write + Send> {
     writer: ArrowWriter<W>,
@@ -153,7 +165,8 @@ impl<W: Write + Send> Table<W> {
         let schema = Schema::new(fields).with_metadata(about.collect::<Metadata>());
         let schema = Arc::new(schema);
         let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
-        let writer = ArrowWriter::try_new(out, Arc::clone(&schema), Some(properties))?;
+        let writer =
+            ArrowWriter::try_new(out, Arc::clone(&schema), Some(properties)).map_err(of_writer)?;
         let builders = columns.iter().map(|column| Builder::new(column.kind)).collect();
         Ok(Self { writer, schema, builders, rows: 0 })
     }
@@ -174,15 +187,15 @@ impl<W: Write + Send> Table<W> {
         }
         let arrays = self.builders.iter_mut().map(Builder::finish).collect();
         let batch = RecordBatch::try_new(Arc::clone(&self.schema), arrays);
-        self.writer.write(&batch.map_err(io::Error::other)?)?;
-        self.writer.flush()?;
+        self.writer.write(&batch.map_err(io::Error::other)?).map_err(of_writer)?;
+        self.writer.flush().map_err(of_writer)?;
         self.rows = 0;
         Ok(())
     }
 
     fn finish(mut self) -> io::Result<W> {
         self.flush()?;
-        Ok(self.writer.into_inner()?)
+        self.writer.into_inner().map_err(of_writer)
     }
 }
 

@@ -128,6 +128,8 @@ pub enum Draw {
     Step,
     /// Not at all: markers only.
     Points,
+    /// Two by two: an upright bar from the one to the other, as for the uncertainty of a value.
+    Whiskers,
 }
 
 /// A value at a moment.

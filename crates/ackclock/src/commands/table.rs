@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use lab::scenario::nearest;
 use lab::sweep::csv::{FIGURES, Figure};
 use lab::sweep::page::{MOST, SweepPage};
-use lab::sweep::pivot::{Pivot, Question};
+use lab::sweep::pivot::{NoLines, Pivot, Question};
 
 use crate::cli::TableArgs;
 use crate::failure::{Failure, tell};
@@ -57,12 +57,15 @@ pub(super) fn run(args: &TableArgs) -> Result<ExitCode, Failure> {
     let png_path = args.png.as_deref();
     #[cfg(not(feature = "png"))]
     let png_path: Option<&Path> = None;
+    if args.lines && args.svg.is_none() && png_path.is_none() {
+        return Err(Failure::new("--lines needs a picture: --svg FILE"));
+    }
     if args.svg.is_some() || png_path.is_some() {
         let mut title = about_title;
         if title.is_empty() {
             title = args.dir.display().to_string();
         }
-        let map = pivot.heat_map(&title, &format!("ackclock {}", env!("CARGO_PKG_VERSION")));
+        let map = drawn(&pivot, &title, args.lines)?;
         if let Some(path) = &args.svg {
             write(path, map.as_bytes())?;
         }
@@ -77,6 +80,23 @@ pub(super) fn run(args: &TableArgs) -> Result<ExitCode, Failure> {
         print(&pivot.text())?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The table as a picture.
+fn drawn(pivot: &Pivot, title: &str, lines_wanted: bool) -> Result<String, Failure> {
+    let subtitle = format!("ackclock {}", env!("CARGO_PKG_VERSION"));
+    match pivot.lines(title, &subtitle) {
+        Ok(lines) if lines_wanted || !pivot.has_columns() => Ok(lines),
+        Err(NoLines::Side) if lines_wanted => {
+            let failure =
+                Failure::new("--lines: there is no line through what stands down the side");
+            Err(failure.hint("--rows wants one axis of quantities of one kind, such as delays"))
+        }
+        Err(NoLines::Columns(count)) if lines_wanted => {
+            Err(Failure::new(format!("--lines: {count} lines are more than can be told apart")))
+        }
+        _ => Ok(pivot.heat_map(title, &subtitle)),
+    }
 }
 
 fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {

@@ -324,3 +324,25 @@ fn a_table_is_drawn_as_a_heat_map() {
     // The last of a cell's halves stands alone: one run for each seed.
     assert!(!svg.contains('±'), "{svg}");
 }
+
+#[test]
+fn a_table_of_one_axis_is_drawn_as_a_line() {
+    let place = place("a_table_of_one_axis_is_drawn_as_a_line");
+    place.run(&[&AXES[..4], &["-m", "bulk.bulk=50kB,100kB", "--repeat=3"]].concat()).ok();
+    let draw = |more: &[&str]| {
+        place.run(&[&["table", "small.sweep", "--svg", "a.svg"], more].concat()).ok();
+        String::from_utf8(place.read("a.svg")).unwrap()
+    };
+    let line = draw(&["--rows", "path.forward.delay"]);
+    assert!(line.contains(">path.forward.delay (ms)<") && line.contains("95 %"), "{line}");
+    let two = ["--rows", "path.forward.delay", "--cols", "bulk.bulk"];
+    assert!(draw(&two).contains("mean of each cell"));
+    let lines = draw(&[&two[..], &["--lines"]].concat());
+    assert!(lines.contains(">50kB<") && lines.contains(">100kB<"), "{lines}");
+    assert_eq!(lines, draw(&[&two[..], &["--lines"]].concat()));
+    let table = ["table", "small.sweep", "--lines"];
+    assert!(place.run(&table).refused().contains("--lines needs a picture"));
+    let both =
+        ["table", "small.sweep", "--rows", "bulk.bulk,path.forward.delay", "--lines", "--svg", "x"];
+    assert!(place.run(&both).refused().contains("no line through"));
+}

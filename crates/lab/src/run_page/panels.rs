@@ -152,13 +152,21 @@ pub(super) fn of_flow(kept: Kept, outcome: &FlowOutcome, name: &str, id: &str) -
     }
 }
 
-/// Bytes acknowledged per second in each round.
+/// Bytes acknowledged per second in each round. Rounds shorter than the least round-trip time, of
+/// ACKs that come in one go, count with the one behind them.
 fn rates(kept: &Kept) -> Series {
+    let least = kept.rounds.iter().filter_map(|round| round.min_rtt).min().unwrap_or(1).max(1);
     let mut points = Vec::new();
+    let (mut from, mut acked) = (None, 0);
     for round in &kept.rounds {
-        let nanos = i128::from(round.to - round.from).max(1);
-        let bits = i128::from(round.acked) * 8_000_000_000 / nanos;
-        points.push((round.from, i64::try_from(bits).unwrap_or(i64::MAX)));
+        let begin = *from.get_or_insert(round.from);
+        acked += round.acked;
+        let nanos = round.to - begin;
+        if nanos >= least {
+            let bits = i128::from(acked) * 8_000_000_000 / i128::from(nanos);
+            points.push((begin, i64::try_from(bits).unwrap_or(i64::MAX)));
+            (from, acked) = (None, 0);
+        }
     }
     let series = Series::new("acknowledged in the round", Role::Rate, Mark::Step);
     series.with_points(points)

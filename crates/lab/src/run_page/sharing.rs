@@ -141,13 +141,13 @@ fn over_time(
         sum if sum > 0.0 => (of(curve, second) * 1_000.0 / sum) as i64,
         _ => 0,
     });
-    let even = Series::new("even share of all flows", Role::Theory, Mark::Dashes);
+    let even = Series::new("even share of all flows", Role::Event, Mark::Dashes);
     shares.push(even.with_points([(0, 1_000 / flows as i64), (at(whole), 1_000 / flows as i64)]));
     let index = |second: usize| seconds.jain_index.get(second).copied().flatten();
     let known = (0..whole).filter_map(|s| index(s).map(|index| (at(s), (index * 1_000.0) as i64)));
     let mut jain = vec![Series::new("Jain's index", Role::Rate, Mark::Step).with_points(known)];
     let from = (fair_from() * 1_000.0) as i64;
-    let line = Series::new("fair from here", Role::Theory, Mark::Dashes);
+    let line = Series::new("fair from here", Role::Event, Mark::Dashes);
     jain.push(line.with_points([(0, from), (at(whole), from)]));
     if let Some(span) = fair.convergence_s {
         let last = scenario.flows.iter().map(|flow| flow.start.as_secs_f64()).fold(0.0, f64::max);

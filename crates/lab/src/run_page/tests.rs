@@ -180,6 +180,10 @@ fn ranges_of_quic_are_drawn_as_sack_blocks_are() {
         assert!(known == 0 || ack.y[known - 1] < *low, "{at}");
     }
     assert!(ranges.x.len() as u64 >= outcome.flows[0].retransmitted_segments);
+    // ACKs come in one go here, yet no rate is beyond what a window gives a round trip.
+    let most = *series(&page, "acknowledged in the round").y.iter().max().unwrap();
+    let window = outcome.flows[0].max_cwnd.get() as i64 * 8 * 500;
+    assert!(most <= 2 * window, "{most} {window}");
 }
 
 #[test]

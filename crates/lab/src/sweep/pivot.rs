@@ -1,11 +1,15 @@
 //! A table with axes along its sides and a figure in its cells.
 
+mod lines;
+
 use serde::Serialize;
 use trace::svg::{HeatCell, HeatMap};
 
 use super::Row;
 use super::csv::Figure;
 use super::statistics::Summary;
+
+pub use lines::NoLines;
 
 /// What a table is to show.
 #[derive(Debug, Clone)]
@@ -93,6 +97,11 @@ impl Pivot {
             }
         }
         found
+    }
+
+    /// Does anything stand along the top?
+    pub fn has_columns(&self) -> bool {
+        !self.question.columns.is_empty()
     }
 
     /// As text, every number with its unit.
@@ -298,6 +307,30 @@ delay  cc=reno        cc=cubic
         }
         // One cell holds nothing.
         assert_eq!(svg.matches("#eaeef2").count(), 1);
+    }
+
+    #[test]
+    fn lines_need_quantities_along_their_axis() {
+        let rows = |values: &[&str]| -> Vec<Row> {
+            values
+                .iter()
+                .flat_map(|value| [8e6, 10e6].map(|bps| row(0, value, "reno", bps)))
+                .collect()
+        };
+        let lines = |values: &[&str]| pivot(&["delay"], &["cc"], &rows(values)).lines("t", "s");
+        let svg = lines(&["5ms", "10ms", "20ms"]).unwrap();
+        assert!(svg.contains(">delay (ms)<") && svg.contains(">goodput (Mbit/s)<"), "{svg}");
+        assert!(svg.contains(">mean, by cc, with its 95 % confidence interval; s<"), "{svg}");
+        // A decade and more: logarithms.
+        let svg = lines(&["0.1%", "1%", "10%"]).unwrap();
+        assert!(svg.contains(">log10 of delay in %<"), "{svg}");
+        for wrong in [&["reno", "cubic"][..], &["5ms", "5MB"], &["5ms"]] {
+            assert_eq!(lines(wrong), Err(NoLines::Side), "{wrong:?}");
+        }
+        let many: Vec<Row> = (0..9)
+            .flat_map(|n| ["1ms", "2ms"].map(|delay| row(0, delay, &format!("cc{n}"), 1e6)))
+            .collect();
+        assert_eq!(pivot(&["delay"], &["cc"], &many).lines("t", "s"), Err(NoLines::Columns(9)));
     }
 
     #[test]

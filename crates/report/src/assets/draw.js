@@ -194,7 +194,9 @@ function drawLetters(cx, series, scale) {
   cx.textAlign = "center";
   cx.textBaseline = "middle";
   let last = -Infinity;
-  eachMark(series, scale, (x, y, _, at) => {
+  eachMark(series, scale, (place, y, _, at) => {
+    // Whole letters at the edges as well.
+    const x = Math.max(scale.left + 5, Math.min(place, scale.left + scale.width - 5));
     if (x - last < 9) return;
     last = x;
     cx.fillText(series.wordOf(at)[0] ?? "?", x, y);
@@ -216,14 +218,12 @@ function drawMoments(cx, series, scale) {
   cx.font = "11px sans-serif";
   cx.textAlign = "left";
   cx.textBaseline = "top";
-  // Names where there is room for them.
-  let free = -Infinity;
-  eachMark(series, scale, (x, _, __, at) => {
-    const text = series.wordOf(at);
-    const room = cx.measureText(text).width + 8;
-    if (x < free || x + room > scale.left + scale.width) return;
-    cx.fillText(text, x + 3, scale.top + 2);
-    free = x + room;
+  // Names where there is room for them before the next line.
+  const named = [];
+  eachMark(series, scale, (x, _, __, at) => named.push([x, series.wordOf(at)]));
+  named.forEach(([x, text], index) => {
+    const next = index + 1 < named.length ? named[index + 1][0] : scale.left + scale.width;
+    if (x + cx.measureText(text).width + 6 <= next) cx.fillText(text, x + 3, scale.top + 2);
   });
 }
 

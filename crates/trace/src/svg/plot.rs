@@ -67,6 +67,15 @@ fn write_grid(out: &mut impl Write, plot: &Plot<'_>) -> io::Result<()> {
 fn write_series(out: &mut impl Write, plot: &Plot<'_>, series: &Series<'_>) -> io::Result<()> {
     let place = |point: &super::Point| (plot.x.place(point.x), plot.frame.y.place(point.y));
     let look = Look::number(series.look);
+    if series.draw == Draw::Whiskers {
+        write!(out, "<path fill=\"none\" stroke=\"{}\" stroke-width=\"1.2\" d=\"", look.colour)?;
+        for pair in series.points.chunks_exact(2) {
+            let ((x, from), (_, to)) = (place(&pair[0]), place(&pair[1]));
+            let left = Px(x.0 - 400);
+            write!(out, "M{left} {from}h8M{left} {to}h8M{x} {from}V{to}")?;
+        }
+        return writeln!(out, "\"/>");
+    }
     if series.draw != Draw::Points {
         open_line(out, &look)?;
         let mut pen = Pen::new(series.draw);

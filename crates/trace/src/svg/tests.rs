@@ -171,6 +171,28 @@ fn single_events_with_values_below_zero() {
 }
 
 #[test]
+fn whiskers_join_their_two_values() {
+    let ends =
+        [Point { x: 0, y: 5 }, Point { x: 0, y: 7 }, Point { x: 10, y: 0 }, Point { x: 10, y: 10 }];
+    let series = Series { name: "", look: 0, draw: Draw::Whiskers, points: &ends };
+    let panel = Panel { series: vec![series], height: 100, ..Panel::default() };
+    let drawn = svg(&Chart { panels: vec![panel], ..Chart::default() });
+    let bars = drawn.lines().find(|line| line.contains("stroke-width=\"1.2\"")).unwrap();
+    // From 0 to 10 there are 100 pixels: the first bar is a fifth of the second.
+    let tall: Vec<f64> = bars
+        .split('V')
+        .skip(1)
+        .zip(bars.match_indices("h8M").skip(1).step_by(2))
+        .map(|(end, (at, _))| {
+            let end: f64 = end.split(['M', '"']).next().unwrap().parse().unwrap();
+            let begin: f64 = bars[at + 3..].split([' ', 'V']).nth(1).unwrap().parse().unwrap();
+            begin - end
+        })
+        .collect();
+    assert_eq!(tall, [20.0, 100.0], "{bars}");
+}
+
+#[test]
 fn a_chart_without_a_value_is_still_a_chart() {
     let chart = Chart {
         title: "Nothing yet",

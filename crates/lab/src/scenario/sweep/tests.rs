@@ -143,7 +143,7 @@ fn a_file_says_what_is_kept_of_each_run() {
     assert_eq!(series("series.columns = [\"pipe\"]").unwrap().thinning, Thinning::None);
     let told = |text: &str| mistake(&format!("{BASE}[sweep]\n{text}\n"), &[], None);
     let wrong = told("series = { columns = [\"cwnd\", \"flihgt\"] }");
-    assert!(wrong.starts_with("t.toml:8:32: there is no column `flihgt`"), "{wrong}");
+    assert!(wrong.starts_with("t.toml:8:31: there is no column `flihgt`"), "{wrong}");
     assert!(wrong.contains("did you mean `flight`?"), "{wrong}");
     assert!(told("series = { columns = [] }").contains("names no column"));
     assert!(told("series = { columns = \"cwnd\" }").contains("`columns` is a list"));
