@@ -77,15 +77,19 @@ class Lines {
     const [left, right, top, bottom] = [narrow ? 46 : 58, 16, 12, 44];
     const [w, h] = [width - left - right, height - top - bottom];
     const known = what.lines.flat().filter((cell) => cell.n);
-    const ends = known.flatMap((cell) => [cell.mean - (cell.half ?? 0), cell.mean + (cell.half ?? 0)]);
-    const isLog = what.isLog && Math.min(...ends) > 0;
-    const most = Math.max(...ends) / what.size;
-    const least = Math.min(...ends) / what.size;
+    const means = known.map((cell) => cell.mean);
+    // What is never below zero is not drawn there, and what is quite uncertain does not flatten all else.
+    const floor = Math.min(...known.map((cell) => cell.least)) < 0 ? -Infinity : 0;
+    this.ends = (cell) => [Math.max(floor, cell.mean - (cell.half ?? 0)), cell.mean + (cell.half ?? 0)];
+    const ends = known.flatMap(this.ends);
+    const isLog = what.isLog && Math.min(...means) > 0;
+    const most = Math.min(Math.max(...ends), Math.max(...means) * (Math.max(...means) > 0 ? 1.5 : 0.5)) / what.size;
+    const least = (isLog ? Math.min(...means) : Math.min(...ends)) / what.size;
     const low = isLog ? least / 1.1 : Math.min(0, least);
     const high = isLog ? most * 1.1 : most > low ? most + (most - low) * 0.05 : low + 1;
     const y = (value) => {
       const part = isLog ? Math.log(Math.max(value, low) / low) / Math.log(high / low) : (value - low) / (high - low);
-      return top + h - part * h;
+      return top + h - Math.max(0, Math.min(1, part)) * h;
     };
     const { at, how } = this.places();
     const x = (index) => left + 10 + at[index] * (w - 20);
@@ -135,7 +139,7 @@ class Lines {
     for (const index of order) {
       const cell = cells[index];
       if (cell.half) {
-        const [down, up] = [y((cell.mean - cell.half) / what.size), y((cell.mean + cell.half) / what.size)];
+        const [down, up] = this.ends(cell).map((end) => y(end / what.size));
         svg.append(shape("path", { d: `M${x(index)} ${down}V${up}m-4 0h8M${x(index) - 4} ${down}h8`, fill: "none", stroke, "stroke-width": 1.5 }));
       }
       const words = `${what.names.length > 1 ? `${what.names[line]}, ` : ""}${what.axis.values[index]}: ${what.told(cell)}`;
