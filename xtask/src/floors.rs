@@ -28,6 +28,7 @@ const FLOORS: &[(&str, u8)] = &[
     ("ackclock-script", 6),
     ("ackclock-lab", 7),
     ("ackclock", 8),
+    ("ackclock-quinn-check", 8),
     ("ackclock-wasm", 8),
     ("xtask", 8),
 ];

@@ -163,6 +163,7 @@ impl Endpoint {
         match self.cfg.profile.send {
             SendRule::FullPackets => left >= full,
             SendRule::Overshoot => left > 0,
+            SendRule::Below => left > full,
             SendRule::Fits => {
                 let room = self.datagram - self.overhead(slot);
                 let room = room.saturating_sub(sizes::stream_header(self.send.peek_offset()));

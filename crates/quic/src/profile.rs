@@ -56,6 +56,9 @@ pub enum SendRule {
     FullPackets,
     /// While anything of the window is left: the last packet may go beyond it.
     Overshoot,
+    /// While the flight stays below the window, not only within it, with a full-sized packet more
+    /// (quinn-proto 0.11, `poll_transmit`).
+    Below,
 }
 
 /// Names of all profiles, in the order they are listed to users.

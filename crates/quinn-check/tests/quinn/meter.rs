@@ -1,0 +1,151 @@
+//! What is measured of either sender: bytes of its packets at the other end, windows, and when
+//! packets left.
+
+use std::collections::VecDeque;
+
+use record::{Event, Movement, PacketNumber, Recorder, SenderState, Who};
+use sim::Observer;
+use units::{Duration, HostId, Instant};
+
+/// UDP and IPv4 headers.
+pub(crate) const HEADERS: u32 = 28;
+/// UDP payload of a full packet.
+pub(crate) const PACKET: u32 = 1_252;
+/// The sender.
+const CLIENT: HostId = HostId(0);
+const SERVER: HostId = HostId(1);
+
+/// Watches the client's packets and its window.
+#[derive(Debug)]
+pub(crate) struct Meter {
+    /// What comes before is not measured.
+    since: Instant,
+    under_way: VecDeque<(PacketNumber, u32)>,
+    first: Option<Instant>,
+    last: Instant,
+    bytes: u64,
+    /// When full packets left.
+    left: Vec<Instant>,
+    /// The window after each change.
+    windows: Vec<(Instant, u64)>,
+}
+
+/// What happened between two losses found one after another, round trip by round trip.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Cycle {
+    pub(crate) span: Duration,
+    /// Packets sent in each round.
+    pub(crate) sent: Vec<usize>,
+    /// The window behind each round, in bytes.
+    pub(crate) windows: Vec<u64>,
+}
+
+impl Meter {
+    pub(crate) fn new(since: Instant) -> Self {
+        Self {
+            since,
+            under_way: VecDeque::new(),
+            first: None,
+            last: since,
+            bytes: 0,
+            left: Vec::new(),
+            windows: Vec::new(),
+        }
+    }
+
+    /// The client's window is this now.
+    pub(crate) fn window(&mut self, at: Instant, bytes: u64) {
+        if self.windows.last().is_none_or(|&(_, last)| last != bytes) {
+            self.windows.push((at, bytes));
+        }
+    }
+
+    fn arrived(&mut self, at: Instant, size: u32) {
+        if at < self.since {
+            return;
+        }
+        // All but the first, over the time from the first to the last.
+        if self.first.is_none() {
+            self.first = Some(at);
+        } else {
+            self.bytes += u64::from(size);
+        }
+        self.last = at;
+    }
+
+    /// Mbit/s of full QUIC packets at the server.
+    pub(crate) fn mbps(&self) -> f64 {
+        let Some(first) = self.first else { return 0.0 };
+        self.bytes as f64 * 8.0 / self.last.since(first).as_secs_f64() / 1e6
+    }
+
+    /// All windows from the first that fell on, with the time since then.
+    pub(crate) fn windows_since_loss(&self) -> Vec<(Duration, u64)> {
+        let fall = self.windows.windows(2).position(|pair| pair[1].1 < pair[0].1);
+        let rest = fall.map_or(&[][..], |place| &self.windows[place + 1..]);
+        rest.iter().map(|&(at, bytes)| (at.since(rest[0].0), bytes)).collect()
+    }
+
+    /// Cycles: each begins where the window falls, the first one with the first fall measured.
+    pub(crate) fn cycles(&self, rtt: Duration) -> Vec<Cycle> {
+        let falls: Vec<Instant> = self
+            .windows
+            .windows(2)
+            .filter(|pair| pair[1].1 < pair[0].1 && pair[1].0 >= self.since)
+            .map(|pair| pair[1].0)
+            .collect();
+        falls.windows(2).map(|pair| self.cycle(pair[0], pair[1], rtt)).collect()
+    }
+
+    fn cycle(&self, from: Instant, to: Instant, rtt: Duration) -> Cycle {
+        // A round is what happens within half a round trip of a multiple of it after the fall.
+        let half = Duration::from_nanos(rtt.as_nanos() / 2);
+        let span = to.since(from);
+        let rounds = (span + half).as_nanos() / rtt.as_nanos();
+        let round_of = |at: Instant| {
+            let within = at + half >= from;
+            within.then(|| (at + half).since(from).as_nanos() / rtt.as_nanos())
+        };
+        let mut cycle = Cycle { span, sent: Vec::new(), windows: Vec::new() };
+        for round in 0..rounds {
+            cycle.sent.push(self.left.iter().filter(|&&at| round_of(at) == Some(round)).count());
+            let before = |at: Instant| at < from || round_of(at).is_some_and(|of| of <= round);
+            let window = self.windows.iter().take_while(|&&(at, _)| before(at)).last();
+            cycle.windows.push(window.map_or(0, |&(_, bytes)| bytes));
+        }
+        cycle
+    }
+}
+
+impl Recorder for Meter {
+    const ON: bool = true;
+    const PACKETS: bool = true;
+
+    fn record(&mut self, at: Instant, who: Who, _: Event, state: Option<&SenderState>) {
+        if let Some(state) = state.filter(|_| who.host == CLIENT) {
+            self.window(at, state.cwnd.get());
+        }
+    }
+
+    fn moved(&mut self, at: Instant, movement: Movement) {
+        match movement {
+            Movement::Departed { host: CLIENT, packet, size, .. } if size > PACKET / 2 => {
+                self.left.push(at);
+                self.under_way.push_back((packet, size - HEADERS));
+            }
+            Movement::Arrived { host: SERVER, packet } => {
+                // They arrive in order; those before it were lost.
+                let place = self.under_way.iter().position(|&(number, _)| number == packet);
+                if let Some(place) = place {
+                    self.under_way.drain(..place);
+                    if let Some((_, size)) = self.under_way.pop_front() {
+                        self.arrived(at, size);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Observer for Meter {}

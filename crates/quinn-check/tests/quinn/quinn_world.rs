@@ -1,0 +1,222 @@
+//! A client and a server of quinn-proto as hosts outside a world of ours: what they send goes over
+//! its stations, and its time is theirs.
+//!
+//! A packet of QUIC travels as a segment of TCP of the same size on the wire, which the stations
+//! cannot tell from it; its sequence number says which packet it is.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+use packet::{Dir, Flags, Segment};
+use quinn_proto::congestion::NewRenoConfig;
+use quinn_proto::{
+    AckFrequencyConfig, ClientConfig, Connection, ConnectionHandle, DatagramEvent, Dir as Streams,
+    Endpoint, EndpointConfig, RandomConnectionIdGenerator, ServerConfig, StreamId, TransportConfig,
+    VarInt,
+};
+use sim::Scenario;
+use sim::live::{Leaving, Live};
+use units::{FlowId, Instant, SeqNum};
+
+use crate::meter::{HEADERS, Meter, PACKET};
+use crate::null_crypto::Null;
+
+/// Headers of IPv4 and TCP, which carry the packet's bytes as payload.
+const TCP_HEADERS: u32 = 40;
+/// What the application hands over at a time.
+const CHUNK: &[u8] = &[0; 16_384];
+
+/// Moments of the world as quinn has them: since a moment that means nothing.
+#[derive(Debug, Clone, Copy)]
+struct Clock(std::time::Instant);
+
+impl Clock {
+    #[expect(clippy::disallowed_methods, reason = "an origin: only differences are ever looked at")]
+    fn new() -> Self {
+        Self(std::time::Instant::now())
+    }
+
+    fn theirs(self, at: Instant) -> std::time::Instant {
+        self.0 + std::time::Duration::from_nanos(at.as_nanos())
+    }
+
+    fn ours(self, at: std::time::Instant) -> Instant {
+        Instant::from_nanos(at.saturating_duration_since(self.0).as_nanos() as u64)
+    }
+}
+
+/// One host.
+struct Host {
+    endpoint: Endpoint,
+    connection: Option<(ConnectionHandle, Connection)>,
+    dir: Dir,
+    stream: Option<StreamId>,
+}
+
+/// Settings of both ends: NewReno with the values of RFC 9002, windows that never close, no probing
+/// for a larger MTU.
+fn transport(every: u32) -> TransportConfig {
+    let mut config = TransportConfig::default();
+    let mut newreno = NewRenoConfig::default();
+    newreno.initial_window(10 * u64::from(PACKET));
+    config
+        .congestion_controller_factory(Arc::new(newreno))
+        .initial_mtu(PACKET as u16)
+        .mtu_discovery_config(None)
+        .enable_segmentation_offload(false)
+        .stream_receive_window(VarInt::from_u32(u32::MAX))
+        .receive_window(VarInt::from_u32(u32::MAX))
+        .send_window(1 << 20);
+    if every == 1 {
+        // Every packet is to be acknowledged at once; gaps as without the extension.
+        let mut asked = AckFrequencyConfig::default();
+        asked
+            .ack_eliciting_threshold(VarInt::from_u32(0))
+            .reordering_threshold(VarInt::from_u32(1));
+        config.ack_frequency_config(Some(asked));
+    }
+    config
+}
+
+fn endpoint(server: Option<ServerConfig>, seed: u8) -> Endpoint {
+    let mut config = EndpointConfig::new(Arc::new(Null));
+    config.rng_seed(Some([seed; 32]));
+    config.cid_generator(|| Box::new(RandomConnectionIdGenerator::new(8)));
+    Endpoint::new(Arc::new(config), server.map(Arc::new), true, None)
+}
+
+fn address(host: u8) -> SocketAddr {
+    (Ipv4Addr::new(192, 0, 2, host), 4_433).into()
+}
+
+/// Runs them over the path of `scenario`, whose two hosts they take the place of, for its duration.
+/// The receiver acknowledges every n-th packet, `every` being 1 or 2.
+pub(crate) fn run(scenario: &Scenario, every: u32, seed: u8, mut meter: Meter) -> Meter {
+    let clock = Clock::new();
+    let mut server_config = ServerConfig::new(Arc::new(Null), Arc::new(Null));
+    server_config.transport_config(Arc::new(transport(every)));
+    let mut client = endpoint(None, seed);
+    let mut config = ClientConfig::new(Arc::new(Null));
+    config.transport_config(Arc::new(transport(every)));
+    let opened = client
+        .connect(clock.theirs(Instant::ZERO), config, address(2), "server")
+        .expect("the address is one");
+    let host = |endpoint, connection, dir| Host { endpoint, connection, dir, stream: None };
+    let mut hosts = [
+        host(client, Some(opened), Dir::Forward),
+        host(endpoint(Some(server_config), seed.wrapping_add(128)), None, Dir::Reverse),
+    ];
+    let mut world = Live::new(scenario, &[0, 1], &mut meter).expect("a world");
+    let end = Instant::ZERO + scenario.duration;
+    let mut datagrams: Vec<Vec<u8>> = Vec::new();
+    let mut came: Vec<Leaving> = Vec::new();
+    let mut now = Instant::ZERO;
+    loop {
+        world.advance(now);
+        world.take_leaving(&mut came);
+        for one in came.drain(..) {
+            let datagram = core::mem::take(&mut datagrams[one.segment.seq.0 as usize]);
+            hosts[one.host].hear(clock.theirs(now), &datagram);
+        }
+        for host in &mut hosts {
+            host.act(clock.theirs(now));
+            while let Some(datagram) = host.speak(clock.theirs(now)) {
+                let number = datagrams.len() as u32;
+                let payload = datagram.len() as u32 + HEADERS - TCP_HEADERS;
+                datagrams.push(datagram);
+                let segment = Segment {
+                    flow: FlowId(0),
+                    dir: host.dir,
+                    seq: SeqNum(number),
+                    flags: Flags::ACK,
+                    payload,
+                    ..Segment::default()
+                };
+                assert!(world.inject(now, &segment));
+            }
+        }
+        if let Some((_, connection)) = &hosts[0].connection {
+            world.observer().window(now, connection.congestion_state().window());
+        }
+        let deadlines = hosts.iter_mut().filter_map(|host| host.deadline(clock));
+        let next = deadlines.chain(world.next_at()).min();
+        match next {
+            // What is due at this very moment is done in another round of it.
+            Some(at) if at <= end => now = now.max(at),
+            _ => break,
+        }
+    }
+    drop(world);
+    meter
+}
+
+impl Host {
+    fn deadline(&mut self, clock: Clock) -> Option<Instant> {
+        let (_, connection) = self.connection.as_mut()?;
+        connection.poll_timeout().map(|at| clock.ours(at))
+    }
+
+    fn hear(&mut self, now: std::time::Instant, datagram: &[u8]) {
+        let mut answer = Vec::new();
+        let from = address(if self.dir == Dir::Forward { 2 } else { 1 });
+        let event = self.endpoint.handle(now, from, None, None, datagram.into(), &mut answer);
+        match event {
+            Some(DatagramEvent::ConnectionEvent(_, event)) => {
+                if let Some((_, connection)) = &mut self.connection {
+                    connection.handle_event(event);
+                }
+            }
+            Some(DatagramEvent::NewConnection(incoming)) => {
+                let accepted = self.endpoint.accept(incoming, now, &mut answer, None);
+                self.connection =
+                    Some(accepted.unwrap_or_else(|error| panic!("{:?}", error.cause)));
+            }
+            Some(DatagramEvent::Response(_)) => panic!("an answer without a connection"),
+            None => {}
+        }
+    }
+
+    /// Timers fire, events go round, the application writes and reads.
+    fn act(&mut self, now: std::time::Instant) {
+        let Some((handle, connection)) = &mut self.connection else { return };
+        if connection.poll_timeout().is_some_and(|at| at <= now) {
+            connection.handle_timeout(now);
+        }
+        while let Some(event) = connection.poll_endpoint_events() {
+            if let Some(event) = self.endpoint.handle_event(*handle, event) {
+                connection.handle_event(event);
+            }
+        }
+        while let Some(event) = connection.poll() {
+            if let quinn_proto::Event::ConnectionLost { reason } = event {
+                panic!("the connection was lost: {reason}");
+            }
+        }
+        if connection.is_handshaking() {
+            return;
+        }
+        if self.dir == Dir::Forward {
+            let stream = self.stream.or_else(|| connection.streams().open(Streams::Uni));
+            self.stream = stream;
+            let Some(stream) = stream else { return };
+            while connection.send_stream(stream).write(CHUNK).is_ok_and(|taken| taken > 0) {}
+        } else {
+            let stream = self.stream.or_else(|| connection.streams().accept(Streams::Uni));
+            self.stream = stream;
+            let Some(stream) = stream else { return };
+            let mut stream = connection.recv_stream(stream);
+            if let Ok(mut chunks) = stream.read(true) {
+                while let Ok(Some(_)) = chunks.next(usize::MAX) {}
+                let _ = chunks.finalize();
+            }
+        }
+    }
+
+    fn speak(&mut self, now: std::time::Instant) -> Option<Vec<u8>> {
+        let (_, connection) = self.connection.as_mut()?;
+        let mut datagram = Vec::new();
+        let sent = connection.poll_transmit(now, 1, &mut datagram)?;
+        assert_eq!(sent.size, datagram.len());
+        Some(datagram)
+    }
+}
