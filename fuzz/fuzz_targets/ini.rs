@@ -20,12 +20,16 @@ fuzz_target!(|text: &str| {
         Err(errors) => return check(errors),
     };
     for config in ini.configs() {
-        match ini.import(config, 0, "freebsd-14.3") {
-            Ok(imported) => {
-                load(&imported.toml, "x.toml", &Overrides::default()).expect("a scenario");
-                assert!(imported.unmapped.iter().all(|one| (1..=lines).contains(&one.line)));
+        for (run, profile) in
+            [(None, "quic-inet-2025-02"), (Some(0), "quic-inet-2025-02"), (None, "freebsd-14.3")]
+        {
+            match ini.import(config, run, profile) {
+                Ok(imported) => {
+                    load(&imported.toml, "x.toml", &Overrides::default()).expect("a scenario");
+                    assert!(imported.unmapped.iter().all(|one| (1..=lines).contains(&one.line)));
+                }
+                Err(errors) => check(errors),
             }
-            Err(errors) => check(errors),
         }
     }
 });

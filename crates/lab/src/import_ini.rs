@@ -5,18 +5,30 @@
 //! `extends`. Everything else is told, with its line and column, and left out.
 //!
 //! Reading order: `text` (lines, sections, keys and values), `sweep` (`${…}` and its values),
-//! `mapping` (what a parameter means here).
+//! `mapping` (what a parameter means here), `toml_text` (the scenario file).
 
 mod mapping;
 mod sweep;
 mod text;
+mod toml_text;
 
-pub use mapping::{Imported, Unmapped};
+pub use mapping::Unmapped;
 pub use sweep::Variant;
 
-use crate::scenario::{ScenarioError, nearest};
+use crate::scenario::{ScenarioError, Study, StudyOverrides, nearest};
+use mapping::{Draft, Stack};
 use sweep::Sweeps;
 use text::{Entry, Section};
+use toml_text::{Axis, Lossy, Setting};
+
+/// A scenario, and what of the ini file is not in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Imported {
+    /// The scenario as a TOML file.
+    pub toml: String,
+    /// Lines that are not in it, in the order of the file.
+    pub unmapped: Vec<Unmapped>,
+}
 
 /// An ini file.
 #[derive(Debug, Clone, PartialEq)]
@@ -49,25 +61,103 @@ impl Ini {
         Sweeps::of(&self.file, &self.entries(config)?)?.variants()
     }
 
-    /// The scenario of variant number `run` of `config`, with a sender of `profile`.
+    /// The scenario of `config` with `profile` at its hosts, a TCP's at the sender alone: with all
+    /// its sweeps as `[sweep]`, or one combination of values, number `run` of
+    /// [`Ini::variants`].
     ///
     /// # Errors
-    /// Values that are not what their parameter takes; a variant that is not there.
+    /// Values that are not what their parameter takes; a variant that is not there; sweeps that
+    /// change the same thing.
     pub fn import(
         &self,
         config: &str,
-        run: usize,
+        run: Option<usize>,
         profile: &str,
     ) -> Result<Imported, Vec<ScenarioError>> {
         let entries = self.entries(config)?;
         let sweeps = Sweeps::of(&self.file, &entries)?;
         let variants = sweeps.variants()?;
-        let Some(variant) = variants.get(run) else {
-            let message = format!("[{config}] has no run {run}");
+        let Some(variant) = variants.get(run.unwrap_or(0)) else {
+            let message = format!("[{config}] has no run {}", run.unwrap_or(0));
             let hint = format!("runs are 0 to {}", variants.len() - 1);
             return Err(vec![self.error(message, Some(hint))]);
         };
-        mapping::import(&self.file, config, &entries, &sweeps, variant, profile)
+        let stack = Stack::of(profile);
+        let read = |variant: &Variant| {
+            mapping::read(&self.file, &entries, stack, |entry| sweeps.value(entry, variant))
+        };
+        let (draft, mut unmapped) = read(variant)?;
+        let mut lossy = draft.lossy();
+        let mut along: Vec<Vec<Draft>> = Vec::new();
+        if run.is_none() {
+            for axis in 0..sweeps.axes().len() {
+                let mut drafts = Vec::new();
+                for variant in sweeps.along(axis) {
+                    let (draft, others) = read(&variant)?;
+                    unmapped.extend(others);
+                    lossy = [0, 1].map(|side| lossy[side] || draft.lossy()[side]);
+                    drafts.push(draft);
+                }
+                along.push(drafts);
+            }
+        }
+        unmapped.sort_by_key(|one| one.line);
+        unmapped.dedup_by_key(|one| one.line);
+        let axes = self.axes(&sweeps.axes(), &along, lossy, variants.len())?;
+        let name = match run {
+            Some(run) => format!("{config}, run {run}"),
+            None => config.to_owned(),
+        };
+        let mut head = vec![match run {
+            Some(run) => format!("{}, [{config}], run {run}", self.file),
+            None => format!("{}, [{config}]", self.file),
+        }];
+        if !variant.values.is_empty() {
+            let values: Vec<String> =
+                variant.values.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+            head.push(values.join(", "));
+        }
+        head.extend(toml_text::supposed(&draft));
+        head.extend(toml_text::left_out(&unmapped));
+        let toml = draft.toml(&head, &name, (profile, stack), lossy, &axes);
+        // What is written must be a scenario; what is not is the profile's fault.
+        Study::load(&toml, "the scenario", &StudyOverrides::default())?;
+        Ok(Imported { toml, unmapped })
+    }
+
+    /// What each sweep changes; two may not change the same.
+    fn axes(
+        &self,
+        names: &[String],
+        along: &[Vec<Draft>],
+        lossy: Lossy,
+        runs: usize,
+    ) -> Result<Vec<Axis>, Vec<ScenarioError>> {
+        let mut axes: Vec<(&str, Axis)> = Vec::new();
+        for (name, drafts) in names.iter().zip(along) {
+            let rows: Vec<Vec<Setting>> =
+                drafts.iter().map(|draft| draft.settings(lossy)).collect();
+            let Some(first) = rows.first() else { continue };
+            let differs = |place: &usize| rows.iter().any(|row| row[*place] != first[*place]);
+            let places: Vec<usize> = (0..first.len()).filter(differs).collect();
+            if places.is_empty() {
+                continue;
+            }
+            let keys: Vec<String> = places.iter().map(|&place| first[place].0.clone()).collect();
+            for (other, axis) in &axes {
+                if let Some(key) = keys.iter().find(|key| axis.keys.contains(key)) {
+                    let message = format!("the sweeps {other} and {name} both change {key}");
+                    let hint = format!("take one combination: --run 0 to {}", runs - 1);
+                    return Err(vec![self.error(message, Some(hint))]);
+                }
+            }
+            let values = rows
+                .iter()
+                .map(|row| places.iter().map(|&place| row[place].1.clone()).collect())
+                .collect();
+            axes.push((name, Axis { keys, values }));
+        }
+        Ok(axes.into_iter().map(|(_, axis)| axis).collect())
     }
 
     /// What holds for `config`, what counts most first: its own, that of those it extends,

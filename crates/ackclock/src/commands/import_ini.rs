@@ -30,18 +30,7 @@ pub(super) fn run(args: &ImportIniArgs) -> Result<ExitCode, Failure> {
             return Err(Failure::new(message).hint(format!("choose with --config: {all}")));
         }
     };
-    let variants = ini.variants(config).map_err(Failure::Scenario)?;
-    let run = match args.run {
-        Some(run) => run,
-        None if variants.len() == 1 => 0,
-        None => {
-            let message = format!("[{config}] has {} runs", variants.len());
-            let last = variants.len() - 1;
-            let hint = format!("choose with --run 0 to {last}; --list shows their values");
-            return Err(Failure::new(message).hint(hint));
-        }
-    };
-    let imported = ini.import(config, run, &args.profile).map_err(Failure::Scenario)?;
+    let imported = ini.import(config, args.run, &args.profile).map_err(Failure::Scenario)?;
     match &args.output {
         Some(path) => {
             let mut out = OutFile::create(path)?;

@@ -1,22 +1,13 @@
 //! What the parameters of INET's example `lossy_link` mean in a scenario.
+//!
+//! As in OMNeT++, of two lines about the same parameter of the same host the first counts.
 
 use units::{Bytes, Duration, Rate};
 
-use super::sweep::{Sweeps, Variant, decimal};
+use super::sweep::decimal;
 use super::text::Entry;
-use crate::scenario::{self, Overrides, ScenarioError};
+use crate::scenario::ScenarioError;
 use crate::units_text::{self, Misread};
-
-/// A scenario, and what of the ini file is not in it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Imported {
-    /// The scenario as a TOML file.
-    pub toml: String,
-    /// The values of its sweeps.
-    pub variant: Variant,
-    /// Lines that are not in it, in the order of the file.
-    pub unmapped: Vec<Unmapped>,
-}
 
 /// A line that could not be mapped.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,235 +24,233 @@ pub struct Unmapped {
 
 /// The network of the example.
 const NETWORK: &str = "lossy_link_shared";
-/// How long a run lasts whose file does not say it.
-const DURATION: Duration = Duration::from_secs(10);
+/// Names of the knobs of QUIC that the file's parameters stand for.
+const MAX_DATA: &str = "initial_max_data";
+const MAX_STREAM_DATA: &str = "initial_max_stream_data";
+const ACK_EVERY: &str = "numReceivedAckElicitingsBeforeAck";
 
-/// Where a parameter belongs.
+/// Hosts: the one that sends and the one that receives.
+pub(super) const CLIENT: usize = 0;
+pub(super) const SERVER: usize = 1;
+
+/// What runs at the hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Side {
-    Client,
-    Server,
-    Both,
+pub(super) enum Stack {
+    /// A profile of QUIC at both.
+    Quic,
+    /// A TCP at the sender, FreeBSD's at the receiver.
+    Tcp,
 }
 
-/// What is known of the scenario so far.
-#[derive(Debug, Default)]
-struct Draft {
-    duration: Option<Duration>,
-    delay: Option<Duration>,
-    rate: Option<Rate>,
-    mtu: Option<Bytes>,
-    /// Loss rate as a fraction, and whether one packet is lost after 1/p others.
+impl Stack {
+    pub(super) fn of(profile: &str) -> Self {
+        match quic::Profile::named(profile) {
+            Some(_) => Self::Quic,
+            None => Self::Tcp,
+        }
+    }
+}
+
+/// What one host is given.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Side {
+    /// Knobs and their values in TOML.
+    pub(super) knobs: Vec<(&'static str, String)>,
+    /// Share of its packets that is lost, as a fraction.
     loss: Option<(u64, u64)>,
     periodic: Option<bool>,
-    ack_every: Option<u64>,
 }
 
-/// The scenario of a variant.
-pub(super) fn import(
+/// What the parameters say.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Draft {
+    pub(super) duration: Option<Duration>,
+    pub(super) seed: Option<u64>,
+    pub(super) repeat: Option<u64>,
+    pub(super) delay: Option<Duration>,
+    pub(super) rate: Option<Rate>,
+    pub(super) mtu: Option<Bytes>,
+    pub(super) sides: [Side; 2],
+}
+
+impl Side {
+    /// Its rule of loss in TOML, if packets are lost.
+    pub(super) fn loss(&self) -> Option<String> {
+        let (num, den) = self.loss?;
+        Some(match self.periodic {
+            // INET drops once a counter is above 1/p.
+            Some(true) => format!("{{ pass = {} }}", den / num),
+            _ => format!("\"{}%\"", percent(num, den)),
+        })
+    }
+
+    fn knob(&mut self, name: &'static str, value: String) {
+        self.knobs.push((name, value));
+    }
+}
+
+/// What a parameter came to.
+type Taken = Result<Option<String>, Misread>;
+
+/// Reads parameters and tells which have no meaning here; `value` gives what a line says.
+pub(super) fn read(
     file: &str,
-    config: &str,
     entries: &[&Entry],
-    sweeps: &Sweeps,
-    variant: &Variant,
-    profile: &str,
-) -> Result<Imported, Vec<ScenarioError>> {
+    stack: Stack,
+    value: impl Fn(&Entry) -> Result<String, Vec<ScenarioError>>,
+) -> Result<(Draft, Vec<Unmapped>), Vec<ScenarioError>> {
     let mut draft = Draft::default();
     let mut unmapped = Vec::new();
     let mut errors = Vec::new();
-    let mut seen: Vec<(&str, Side, usize)> = Vec::new();
+    let mut seen: Vec<(&str, usize, usize)> = Vec::new();
+    let mut streams: Vec<(&Entry, usize, String)> = Vec::new();
     for entry in entries {
-        let value = sweeps.value(entry, variant)?;
-        let (name, side) = parameter(&entry.key);
-        let before =
-            seen.iter().find(|(known, of, _)| *known == name && (*of == side || *of == Side::Both));
-        let outcome = match before {
-            Some((.., line)) => Ok(Some(format!("line {line} comes before it"))),
-            None => draft.take(name, side, &value, profile),
+        let text = value(entry)?;
+        let (name, hosts) = parameter(&entry.key);
+        let before = |host: &usize| {
+            seen.iter().find(|(known, of, _)| *known == name && of == host).map(|&(.., line)| line)
         };
-        seen.push((name, side, entry.line));
+        let left: Vec<usize> =
+            hosts.iter().copied().filter(|host| before(host).is_none()).collect();
+        let outcome = match (left.as_slice(), hosts.first().and_then(before)) {
+            ([], Some(line)) => Ok(Some(format!("line {line} comes before it"))),
+            _ => draft.take(name, &left, &text, stack),
+        };
+        if name.starts_with("initialMaxStreamData") && outcome == Ok(None) {
+            streams.extend(left.iter().map(|&host| (*entry, host, text.clone())));
+        }
+        seen.extend(left.iter().map(|&host| (name, host, entry.line)));
         match outcome {
             Ok(None) => {}
-            Ok(Some(why)) => unmapped.push(Unmapped {
-                line: entry.line,
-                column: entry.key_column,
-                key: entry.key.clone(),
-                why,
-            }),
+            Ok(Some(why)) => unmapped.push(missing(entry, why)),
             Err(misread) => {
-                let message = format!("{name}: {value:?} {}", misread.message);
+                let message = format!("{name}: {text:?} {}", misread.message);
                 let mut error = entry.wrong(file, message, &misread.expected);
                 error.hint = misread.hint;
                 errors.push(error);
             }
         }
     }
-    if !errors.is_empty() {
-        return Err(errors);
-    }
+    unmapped.extend(other_streams(&streams));
     unmapped.sort_by_key(|unmapped| unmapped.line);
-    let toml = draft.toml(file, config, variant, profile, &unmapped);
-    // What is written must be a scenario; what is not is the profile's fault.
-    scenario::load(&toml, "the scenario", &Overrides::default())?;
-    Ok(Imported { toml, variant: variant.clone(), unmapped })
+    if errors.is_empty() { Ok((draft, unmapped)) } else { Err(errors) }
 }
 
-/// Name and place of the parameter that a key such as `**.client.quic.sendQueueLimit` is about.
-fn parameter(key: &str) -> (&str, Side) {
+fn missing(entry: &Entry, why: String) -> Unmapped {
+    Unmapped { line: entry.line, column: entry.key_column, key: entry.key.clone(), why }
+}
+
+/// Windows of other kinds of streams, where they differ: there is one stream here.
+fn other_streams(streams: &[(&Entry, usize, String)]) -> Vec<Unmapped> {
+    let mut lines: Vec<Unmapped> = Vec::new();
+    for (place, (entry, host, text)) in streams.iter().enumerate() {
+        let first = streams[..place].iter().find(|(_, of, _)| of == host);
+        if let Some((first, _, other)) = first
+            && other != text
+            && lines.iter().all(|one| one.line != entry.line)
+        {
+            let why = format!("there is one stream here, with the window of line {}", first.line);
+            lines.push(missing(entry, why));
+        }
+    }
+    lines
+}
+
+/// Name and hosts of the parameter that a key such as `**.client.quic.sendQueueLimit` is about.
+fn parameter(key: &str) -> (&str, &'static [usize]) {
     let name = key.rsplit('.').next().unwrap_or(key);
-    let side = match () {
-        () if key.split('.').any(|part| part == "client") => Side::Client,
-        () if key.split('.').any(|part| part == "server") => Side::Server,
-        () => Side::Both,
+    let hosts: &[usize] = match () {
+        () if key.split('.').any(|part| part == "client") => &[CLIENT],
+        () if key.split('.').any(|part| part == "server") => &[SERVER],
+        () => &[CLIENT, SERVER],
     };
-    (name, side)
+    (name, hosts)
 }
 
 impl Draft {
-    /// Takes a parameter; why it is not mapped, if it is not.
-    fn take(
-        &mut self,
-        name: &str,
-        side: Side,
-        value: &str,
-        profile: &str,
-    ) -> Result<Option<String>, Misread> {
-        let quic = || Some(format!("belongs to INET's QUIC; the sender here is {profile}"));
-        let not_the_sender = || Some("only what the client sends is lost here".to_owned());
+    /// Takes a parameter of these hosts; why it is not mapped, if it is not.
+    fn take(&mut self, name: &str, hosts: &[usize], value: &str, stack: Stack) -> Taken {
         match name {
             "network" if value == NETWORK => {}
             "network" => {
                 return Ok(Some(format!("only {NETWORK} is known; a single line is taken")));
             }
             "sim-time-limit" => self.duration = Some(units_text::duration(value)?),
+            "repeat" => self.repeat = Some(count(value, 1)?),
+            // The seed of a repetition is the scenario's and its number.
+            "seed-set" => self.seed = Some(count(value, 0)?),
             "linkDelay" => self.delay = Some(units_text::duration(value)?),
             "linkDatarate" => self.rate = Some(units_text::rate(value)?),
             "mtu" => self.mtu = Some(units_text::size(value)?),
-            "periodicSendLossRate" | "sendLossRate" if side == Side::Server => {
-                return Ok(not_the_sender());
-            }
             "periodicSendLossRate" | "sendLossRate" => {
-                self.loss = loss(value)?;
-                if name == "periodicSendLossRate" {
-                    self.periodic = Some(true);
+                let rate = loss(value)?;
+                for &host in hosts {
+                    self.sides[host].loss = rate;
+                    if name == "periodicSendLossRate" {
+                        self.sides[host].periodic = Some(true);
+                    }
                 }
             }
-            "periodicSendLoss" => self.periodic = Some(switch(value)?),
-            "numReceivedAckElicitingsBeforeAck" if side == Side::Client => {
-                return Ok(Some("the client receives no data".to_owned()));
-            }
-            "numReceivedAckElicitingsBeforeAck" => match value.parse() {
-                Ok(every @ 1..=2) => self.ack_every = Some(every),
-                Ok(3..=u64::MAX) => {
-                    return Ok(Some(
-                        "receivers here acknowledge every packet or every other".to_owned(),
-                    ));
-                }
-                _ => return Err(misread("is no number of packets", "1 or 2")),
-            },
-            "sendQueueLimit" => {
-                return Ok(Some("the application here always has data to send".to_owned()));
-            }
-            "initialMaxData"
-            | "initialMaxStreamDataBidiRemote"
-            | "initialMaxStreamDataBidiLocal"
-            | "initialMaxStreamDataUni" => {
-                return Ok(Some(
-                    "the window of a TCP receiver is its buffer, which grows by itself".to_owned(),
-                ));
-            }
-            "sendQueueLowWaterRatio"
-            | "accurateIncreaseInNewRenoCongestionAvoidance"
-            | "bundleAckForNonAckElicitingPackets" => return Ok(quic()),
-            "repeat" | "seed-set" => {
-                return Ok(Some("change the seed instead: ackclock run --seed N".to_owned()));
+            "periodicSendLoss" => {
+                let on = switch(value)?;
+                hosts.iter().for_each(|&host| self.sides[host].periodic = Some(on));
             }
             "extends" | "description" => {}
-            _ => return Ok(Some("not known here".to_owned())),
+            _ => return self.take_quic(name, hosts, value, stack),
         }
         Ok(None)
     }
 
-    fn toml(
-        &self,
-        file: &str,
-        config: &str,
-        variant: &Variant,
-        profile: &str,
-        unmapped: &[Unmapped],
-    ) -> String {
-        let values: Vec<String> =
-            variant.values.iter().map(|(name, value)| format!("{name} = {value}")).collect();
-        let mut head = vec![format!("# {file}, [{config}], run {}", variant.run)];
-        if !values.is_empty() {
-            head.push(format!("# {}", values.join(", ")));
-        }
-        if !unmapped.is_empty() {
-            head.push("# Not in here:".to_owned());
-        }
-        head.extend(unmapped.iter().map(|one| format!("#   line {}: {}", one.line, one.key)));
-        // A line break in a name would end the comment.
-        let head: Vec<String> =
-            head.iter().map(|line| line.replace(|c: char| c.is_control(), " ")).collect();
-        let delay = self.delay.unwrap_or_default();
-        let rate = self.rate.map_or(100_000_000_000, Rate::bits_per_second);
-        let mtu = self.mtu.map_or_else(String::new, |mtu| format!("mtu = \"{}B\"\n", mtu.get()));
-        let loss = self.loss.map_or_else(String::new, |(num, den)| {
-            let rule = if self.periodic == Some(false) {
-                // num/den of hundred.
-                format!("\"{}%\"", percent(num, den))
-            } else {
-                // INET drops once a counter is above 1/p.
-                format!("{{ pass = {} }}", den / num)
-            };
-            format!("    {{ loss = {rule}, only = \"data\" }},\n")
-        });
-        let acks = match self.ack_every {
-            Some(1) => "\n[host.server.knobs]\n\"net.inet.tcp.delayed_ack\" = 0\n",
-            Some(_) => "\n[host.server.knobs]\n\"net.inet.tcp.delayed_ack\" = 1\n",
-            None => "",
+    /// A parameter of INET's module Quic.
+    fn take_quic(&mut self, name: &str, hosts: &[usize], value: &str, stack: Stack) -> Taken {
+        let (knob, value) = match name {
+            ACK_EVERY => (ACK_EVERY, count(value, 1)?.to_string()),
+            "initialMaxData" => (MAX_DATA, bytes(value)?),
+            "initialMaxStreamDataBidiRemote"
+            | "initialMaxStreamDataBidiLocal"
+            | "initialMaxStreamDataUni" => (MAX_STREAM_DATA, bytes(value)?),
+            "sendQueueLimit" => ("sendQueueLimit", bytes(value)?),
+            "accurateIncreaseInNewRenoCongestionAvoidance" => {
+                ("accurateIncreaseInNewRenoCongestionAvoidance", switch(value)?.to_string())
+            }
+            "bundleAckForNonAckElicitingPackets" => {
+                ("bundleAckForNonAckElicitingPackets", switch(value)?.to_string())
+            }
+            "sendQueueLowWaterRatio" => {
+                return Ok(Some(
+                    "an application that was refused is called again once an eighth of the queue \
+                     is free"
+                        .to_owned(),
+                ));
+            }
+            _ => return Ok(Some("not known here".to_owned())),
         };
-        let cc = if profile.starts_with("linux") { "reno" } else { "newreno" };
-        let title = toml_text(&format!("{config}, run {}", variant.run));
-        let profile = toml_text(profile);
-        let duration = self.duration.unwrap_or(DURATION);
-        format!(
-            r#"{head}
-
-title = {title}
-duration = "{duration}"
-
-[host.client]
-profile = {profile}
-cc = "{cc}"
-{mtu}
-[host.server]
-profile = "freebsd-14.3"
-cc = "newreno"
-{mtu}{acks}
-[[path]]
-from = "client"
-to = "server"
-forward = [
-{loss}    {{ link = {{ rate = "{rate}bit/s", buffer = "200p" }} }},
-    {{ delay = "{delay}" }},
-]
-return = [{{ delay = "{delay}" }}]
-
-[[flow]]
-name = "stream"
-from = "client"
-to = "server"
-bulk = "unlimited"
-"#,
-            head = head.join("\n"),
-        )
+        match (stack, knob) {
+            (Stack::Quic, _) => {
+                for &host in hosts {
+                    let side = &mut self.sides[host];
+                    if side.knobs.iter().all(|(known, _)| *known != knob) {
+                        side.knob(knob, value.clone());
+                    }
+                }
+            }
+            (Stack::Tcp, ACK_EVERY) if hosts == [CLIENT] => {
+                return Ok(Some("the client receives no data".to_owned()));
+            }
+            (Stack::Tcp, ACK_EVERY) => match value.as_str() {
+                "1" => self.sides[SERVER].knob("net.inet.tcp.delayed_ack", "0".to_owned()),
+                "2" => self.sides[SERVER].knob("net.inet.tcp.delayed_ack", "1".to_owned()),
+                _ => {
+                    let why = "a TCP receiver acknowledges every packet or every other";
+                    return Ok(Some(why.to_owned()));
+                }
+            },
+            (Stack::Tcp, _) => {
+                return Ok(Some("belongs to INET's QUIC, and the sender here is a TCP".to_owned()));
+            }
+        }
+        Ok(None)
     }
-}
-
-/// A text as a basic string of TOML.
-fn toml_text(text: &str) -> String {
-    toml_edit::value(text).to_string().trim().to_owned()
 }
 
 fn misread(message: &str, expected: &str) -> Misread {
@@ -273,6 +262,24 @@ fn switch(value: &str) -> Result<bool, Misread> {
         "true" => Ok(true),
         "false" => Ok(false),
         _ => Err(misread("is no switch", "true or false")),
+    }
+}
+
+fn count(value: &str, least: u64) -> Result<u64, Misread> {
+    let count = value.parse().ok().filter(|count| (least..=i64::MAX as u64).contains(count));
+    count.ok_or_else(|| misread("is no such number", &format!("a whole number from {least} on")))
+}
+
+/// Bytes as TOML has them; INET counts them with a unit or without.
+fn bytes(value: &str) -> Result<String, Misread> {
+    let bytes = match value.parse::<u64>() {
+        Ok(bytes) => Bytes(bytes),
+        Err(_) => units_text::size(value)?,
+    };
+    match bytes.get() {
+        // RFC 9000 section 16: the largest variable-length integer.
+        1..=0x3fff_ffff_ffff_ffff => Ok(format!("\"{}B\"", bytes.get())),
+        _ => Err(misread("is no number of bytes", "1 to 4611686018427387903")),
     }
 }
 

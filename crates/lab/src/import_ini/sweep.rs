@@ -111,6 +111,24 @@ impl Sweeps {
         Variant { run, values: self.all.iter().map(value).collect() }
     }
 
+    /// The sweeps that go by themselves and have more than one value: their names.
+    pub(super) fn axes(&self) -> Vec<String> {
+        self.free().map(|(_, sweep)| sweep.name.clone()).collect()
+    }
+
+    /// The variants of axis number `axis` with the first value of all others.
+    pub(super) fn along(&self, axis: usize) -> Vec<Variant> {
+        let free: Vec<&Sweep> = self.all.iter().filter(|sweep| sweep.with.is_none()).collect();
+        let Some((place, sweep)) = self.free().nth(axis) else { return Vec::new() };
+        let stride: usize = free[place + 1..].iter().map(|sweep| sweep.values.len()).product();
+        (0..sweep.values.len()).map(|value| self.variant(value * stride, &free)).collect()
+    }
+
+    fn free(&self) -> impl Iterator<Item = (usize, &Sweep)> {
+        let free = self.all.iter().filter(|sweep| sweep.with.is_none());
+        free.enumerate().filter(|(_, sweep)| sweep.values.len() > 1)
+    }
+
     /// The value of `entry` in a variant.
     pub(super) fn value(
         &self,
