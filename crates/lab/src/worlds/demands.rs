@@ -13,6 +13,11 @@
 //! are taken otherwise, 0.25 to the power of 8 is left: one in 65,000 for a segment that meets all
 //! of that at once, which hardly one in a thousand segments does. Beyond these limits a world may
 //! give up; what it may not do is break a law.
+//!
+//! A QUIC sender gives up after ten probe timeouts in a row, and its first comes as soon as 27 ms
+//! after the last packet (RFC 9002 section 6.2.1, with acknowledgments delayed by 25 ms at most): a
+//! fifth of a second without any packet takes three of them, each fault of a list another. So less
+//! is allowed there, and five are left of which each is lost with a tenth at most.
 
 use core::ops::Mul;
 
@@ -29,6 +34,8 @@ const SLOWEST: u64 = 500_000;
 const MOST_LISTED: usize = 4;
 /// A fourth retransmission comes about 15 s after the first packet at most.
 const LONGEST_OUTAGE: Duration = Duration::from_secs(4);
+/// Three probe timeouts of QUIC.
+const SHORT_OUTAGE: Duration = Duration::from_millis(180);
 /// Retransmissions of one segment go on for some minutes, and no application rests for so long.
 const LONGEST_SILENCE: Duration = Duration::from_secs(3_600);
 
@@ -77,7 +84,31 @@ pub(super) fn totals(flow: &Flow) -> Option<[Bytes; 2]> {
     })
 }
 
+/// What faults may take of the retransmissions of a flow.
+struct Patience {
+    passes: Share,
+    listed: usize,
+    outage: Duration,
+}
+
+impl Patience {
+    const TCP: Self =
+        Self { passes: Share::THREE_QUARTERS, listed: MOST_LISTED, outage: LONGEST_OUTAGE };
+
+    /// `None` where losses go unseen: without a rule of time only packets behind them tell.
+    fn of(scenario: &Scenario, flow: &Flow) -> Option<Self> {
+        let ends = [flow.from, flow.to].map(|host| scenario.hosts[host].quic.as_ref());
+        let [Some(one), Some(other)] = ends else { return Some(Self::TCP) };
+        let sees = |end: &quic::Profile| end.loss.time_eighths.is_some_and(|n| n > 0);
+        let usual = |end: &quic::Profile| end.acks.max_delay >= Duration::from_millis(25);
+        let outage = if usual(one) && usual(other) { SHORT_OUTAGE } else { Duration::ZERO };
+        let patience = Self { passes: Share(900_000), listed: 2, outage };
+        (sees(one) && sees(other)).then_some(patience)
+    }
+}
+
 fn survives(scenario: &Scenario, flow: &Flow) -> bool {
+    let Some(patience) = Patience::of(scenario, flow) else { return false };
     let Some(path) = scenario.paths.get(flow.path) else { return false };
     let mtu = |host: &Host| Bytes(u64::from(host.profile.mtu));
     let mut faults = Faults {
@@ -106,9 +137,9 @@ fn survives(scenario: &Scenario, flow: &Flow) -> bool {
         }
     }
     !faults.too_tight
-        && faults.passes >= Share::THREE_QUARTERS
-        && faults.listed <= MOST_LISTED
-        && faults.outage <= LONGEST_OUTAGE
+        && faults.passes >= patience.passes
+        && faults.listed <= patience.listed
+        && faults.outage <= patience.outage
 }
 
 /// All that can happen to a packet and its answer.

@@ -9,6 +9,9 @@ use units::{Bytes, Duration};
 use super::luck::{Luck, size, span, table};
 use super::talks::SHORTEST_SILENCE;
 
+/// The smallest packet that QUIC needs: 1,200 bytes and the headers of UDP and IPv4 (RFC 9000
+/// section 14).
+const QUIC_MTU: u64 = 1_228;
 /// The smallest packet that IPv6 must be able to send (RFC 8200 section 5).
 const IPV6_MTU: u64 = 1_280;
 
@@ -44,6 +47,38 @@ impl Machine {
                 && let Some(value) = setting(knob, &profile, largest, luck)
             {
                 set.insert(knob.name.to_owned(), value);
+            }
+        }
+        if !set.is_empty() {
+            machine.set("knobs", Value::Table(set));
+        }
+        machine
+    }
+
+    /// A host with QUIC.
+    pub(super) fn draw_quic(name: &'static str, luck: &mut Luck) -> Self {
+        let mut keys = Table::new();
+        let profile = luck.pick(&quic::profile::NAMES);
+        keys.insert("profile".into(), profile.into());
+        let mut machine = Self { name, keys, mtu: 1_500 };
+        if luck.once_in(3) {
+            machine.set("cc", luck.pick(&registry::NAMES).into());
+        }
+        if luck.once_in(3) {
+            let other = luck.magnitude(QUIC_MTU..=9_216);
+            machine.mtu = luck.pick(&[QUIC_MTU, IPV6_MTU, 1_492, 9_000, other]);
+            machine.set("mtu", format!("{}B", machine.mtu).into());
+        }
+        if luck.once_in(2) {
+            machine.set("delay", luck.span(1..=300_000));
+        }
+        // Merges nothing that is not TCP.
+        machine.card(Family::Rfc, luck);
+        let mut set = Table::new();
+        let (rare, largest) = luck.pick(&[(2, 8_192), (2, BUFFER), (8, BUFFER), (20, BUFFER)]);
+        for knob in quic::knobs::KNOBS {
+            if luck.once_in(rare) {
+                set.insert(knob.name.to_owned(), quic_setting(knob, largest, luck));
             }
         }
         if !set.is_empty() {
@@ -148,6 +183,29 @@ fn setting(knob: &Knob, profile: &Profile, largest: u64, luck: &mut Luck) -> Opt
         let (value, text) = value(knob, largest, luck);
         knob.set(&mut profile.clone(), value).ok().map(|()| text)
     })
+}
+
+/// A value of a knob of QUIC.
+fn quic_setting(knob: &quic::knobs::Knob, largest: u64, luck: &mut Luck) -> Value {
+    use quic::knobs::Kind;
+    match knob.kind() {
+        Kind::Switch => luck.once_in(2).into(),
+        Kind::Size => luck.size(2_048..=largest),
+        Kind::Time => match knob.name {
+            // Ten probes that begin with a shorter one are over before a slow line answers.
+            "kInitialRtt" => luck.span(20_000..=1_000_000),
+            _ => luck.span(100..=1_000_000),
+        },
+        Kind::Count => match knob.name {
+            "time_threshold_eighths" => luck.pick(&[0, 1, 8, 9, 16, 800]).into(),
+            "kPacketThreshold" => luck.pick(&[1, 2, 3, 10, 100]).into(),
+            "loss_reduction_percent" => luck.count(1..=100),
+            "minimum_window" => luck.count(1..=16),
+            "initial_window" => luck.count(1..=100),
+            "max_ack_ranges" => luck.pick(&[1, 2, 32, 1_024]).into(),
+            _ => luck.pick(&[1, 2, 3, 10, 100]).into(),
+        },
+    }
 }
 
 fn value(knob: &Knob, largest: u64, luck: &mut Luck) -> (knobs::Value, Value) {

@@ -38,11 +38,9 @@ fn everything_a_scenario_can_say_is_drawn() {
     let elsewhere = ["sweep", "axes", "repeat", "series", "columns", "points"];
     let missing: Vec<&str> =
         keys.into_iter().filter(|key| !said(key) && !elsewhere.contains(key)).collect();
-    // Hosts with QUIC are not drawn.
-    let missing: Vec<&str> =
-        missing.into_iter().filter(|key| quic::knobs::find(key).is_none()).collect();
     assert!(missing.is_empty(), "{missing:?}");
-    for name in tcp::profile::NAMES.iter().chain(&cc::registry::NAMES) {
+    let profiles = tcp::profile::NAMES.iter().chain(&quic::profile::NAMES);
+    for name in profiles.chain(&cc::registry::NAMES) {
         assert!(all.contains(&format!("= {name:?}\n")), "{name}");
     }
 }
