@@ -29,6 +29,7 @@ const FLOORS: &[(&str, u8)] = &[
     ("ackclock-lab", 7),
     ("ackclock", 8),
     ("ackclock-quinn-check", 8),
+    ("ackclock-qlog-check", 8),
     ("ackclock-wasm", 8),
     ("xtask", 8),
 ];

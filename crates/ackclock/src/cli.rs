@@ -482,9 +482,10 @@ const IMPORT_INI_EXAMPLES: &str = "\
 Examples:
   ackclock import-ini mathis_simple.ini --list
   ackclock import-ini mathis_simple.ini --config ack_every_packet -o mathis.toml
+  ackclock import-ini mathis_simple.ini --config ack_every_packet --profile quic-rfc9002
   ackclock import-ini mathis_simple.ini --config ack_every_packet --run 0 --profile linux-6.18
 
-What has no meaning here is told on standard error, with line and column, and in the scenario.";
+Sweeps become those of the scenario, for ackclock sweep; --run takes one combination of values. What has no meaning here is told on standard error, with line and column, and in the scenario.";
 
 /// Arguments of `import-ini`.
 #[derive(Debug, Args)]
@@ -495,14 +496,14 @@ pub(crate) struct ImportIniArgs {
     /// Configuration to take, if there are several
     #[arg(long, value_name = "NAME")]
     pub(crate) config: Option<String>,
-    /// Combination of the values of ${...} to take, if there are several
+    /// Combination of the values of ${...} to take [default: all, as the scenario's sweep]
     #[arg(long, value_name = "N")]
     pub(crate) run: Option<usize>,
     /// Print the configurations with their runs
     #[arg(long, conflicts_with_all = ["config", "run", "output"])]
     pub(crate) list: bool,
-    /// Profile of the sender
-    #[arg(long, value_name = "PROFILE", default_value = "freebsd-14.3")]
+    /// Profile of both hosts; of a TCP, that of the sender
+    #[arg(long, value_name = "PROFILE", default_value = "quic-inet-2025-02")]
     pub(crate) profile: String,
     /// Write the scenario to a file [default: standard output]
     #[arg(short, long, value_name = "FILE")]

@@ -146,6 +146,7 @@ impl End {
             Event::Acked { .. }
                 | Event::DupAck { .. }
                 | Event::PacketsAcked { .. }
+                | Event::PacketLost { .. }
                 | Event::Lost { .. }
                 | Event::Timer(_)
                 | Event::Window { cause: Cause::PathMtu | Cause::LostRetransmission, .. }
@@ -187,7 +188,8 @@ impl End {
             | Event::Dropped { .. }
             | Event::RttSample { .. }
             | Event::Covered { .. }
-            | Event::PacketsAcked { .. } => {}
+            | Event::PacketsAcked { .. }
+            | Event::PacketLost { .. } => {}
         }
     }
 

@@ -2,7 +2,7 @@
 
 use cc::Change;
 use machine::{Cx, Signal};
-use record::{Event, Purpose, Recorder};
+use record::{Event, Evidence, Purpose, Recorder};
 use units::{Duration, Instant, Offset};
 
 use crate::controller::{AckedPackets, LostPackets};
@@ -189,6 +189,11 @@ impl Endpoint {
             bytes += u64::from(packet.size);
             newest = packet.at;
             self.resend(&packet.cargo, space);
+            cx.emit(|| Event::PacketLost {
+                number: packet.number,
+                space: space.index() as u8,
+                by: self.evidence(packet, space),
+            });
         }
         self.bytes_in_flight = self.bytes_in_flight.saturating_sub(bytes);
         self.totals.lost_packets += u64::from(packets);
@@ -203,6 +208,13 @@ impl Endpoint {
         self.totals.recoveries += u64::from(change == Change::RecoveryBegan);
         self.totals.persistent += u64::from(persistent);
         self.note(cx, change, None);
+    }
+
+    /// Which rule has found a packet lost.
+    fn evidence(&self, packet: &Sent, space: Space) -> Evidence {
+        let largest = self.spaces[space.index()].largest_acked.unwrap_or(0);
+        let order = largest >= packet.number + self.cfg.profile.loss.packets;
+        if order { Evidence::Order } else { Evidence::Time }
     }
 
     /// What a lost packet carried goes again, as far as it still matters (RFC 9000 section 13.3).

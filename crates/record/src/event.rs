@@ -109,6 +109,16 @@ pub enum Event {
         /// Their bytes, QUIC headers included.
         bytes: u32,
     },
+    /// A packet of a QUIC connection is taken for lost; [`Event::Lost`] says how many were at once.
+    PacketLost {
+        /// Its number.
+        number: u64,
+        /// Its packet number space: 0 Initial, 1 Handshake, 2 application data (RFC 9000 section
+        /// 12.3).
+        space: u8,
+        /// By what it was found.
+        by: Evidence,
+    },
 }
 
 const _: () = assert!(size_of::<Event>() <= 32);
@@ -186,6 +196,15 @@ pub enum Purpose {
     TimeWait,
     /// Pacing lets the next packet go.
     Pacing,
+}
+
+/// What tells a QUIC sender that a packet is lost (RFC 9002 section 6.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Evidence {
+    /// So many packets behind it one was acknowledged (kPacketThreshold).
+    Order,
+    /// It was passed, and its time is over (kTimeThreshold).
+    Time,
 }
 
 /// Why nothing more is sent.

@@ -14,7 +14,7 @@ pub mod state;
 mod digest;
 
 pub use digest::Digest;
-pub use event::{Cause, Event, Purpose, SentKind, Waiting};
+pub use event::{Cause, Event, Evidence, Purpose, SentKind, Waiting};
 pub use movement::{Movement, PacketNumber, StationId};
 pub use state::SenderState;
 

@@ -190,6 +190,10 @@ impl<O: Observer> Observer for Audited<'_, O> {
         self.observer.tap(at, tap, outbound, segment);
     }
 
+    fn datagram(&mut self, at: Instant, tap: usize, outbound: bool, packet: &quic::Packet) {
+        self.observer.datagram(at, tap, outbound, packet);
+    }
+
     fn progress(&mut self, now: Instant) {
         self.observer.progress(now);
     }

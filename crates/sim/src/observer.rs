@@ -15,6 +15,11 @@ pub trait Observer: Recorder {
         let _ = (at, tap, outbound, segment);
     }
 
+    /// The same of a QUIC packet.
+    fn datagram(&mut self, at: Instant, tap: usize, outbound: bool, packet: &quic::Packet) {
+        let _ = (at, tap, outbound, packet);
+    }
+
     /// Called with the virtual time reached, once in [`PROGRESS_EVERY`] turns: for progress bars,
     /// and for whoever leaves a run in which time stands still.
     fn progress(&mut self, now: Instant) {
@@ -53,6 +58,11 @@ impl<A: Observer, B: Observer> Observer for Watch<A, B> {
     fn tap(&mut self, at: Instant, tap: usize, outbound: bool, segment: &Segment) {
         self.0.tap(at, tap, outbound, segment);
         self.1.tap(at, tap, outbound, segment);
+    }
+
+    fn datagram(&mut self, at: Instant, tap: usize, outbound: bool, packet: &quic::Packet) {
+        self.0.datagram(at, tap, outbound, packet);
+        self.1.datagram(at, tap, outbound, packet);
     }
 
     fn progress(&mut self, now: Instant) {

@@ -436,6 +436,7 @@ impl<'a, O: Observer> World<'a, O> {
             }
             let size = datagrams.get(number).wire_len();
             let id = network.parcels.put(network.datagrams.stand_in(number));
+            network.look(end.host, TapPlace::Stack, true, id);
             network.depart_one(end.host, end.road, id, size);
         }
     }

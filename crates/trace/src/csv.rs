@@ -3,7 +3,9 @@
 //! [`CsvRecorder`] listens to a run and writes as it goes. Every column with a quantity has its
 //! unit in its name; times and quotients are exact decimals. Cells of the state are empty where the
 //! event is not one of a sender, `ssthresh_bytes` also while the threshold is unset and `srtt_us`
-//! before the first sample.
+//! before the first sample. Of QUIC, `snd_*` and `flight_*` count bytes of the stream,
+//! `bytes_in_flight` and the window bytes of packets, against which RFC 9002 holds the window;
+//! `partial_bytes_acked` is 0 where the controller counts none, `pacing_bps` empty without pacing.
 //!
 //! ```
 //! use record::{Event, Recorder, Who};
@@ -16,7 +18,7 @@
 //! recorder.record(at, Who::default(), Event::DupAck { count: 3 }, None);
 //! let text = String::from_utf8(recorder.finish()?).unwrap();
 //! let row = text.lines().nth(1).unwrap();
-//! assert_eq!(row, "0.100000000,0,0,dup_ack,count=3,,,,,,,,,,,,,,,");
+//! assert_eq!(row, "0.100000000,0,0,dup_ack,count=3,,,,,,,,,,,,,,,,,,");
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
@@ -25,11 +27,11 @@
 use std::fmt::{self, Write as _};
 use std::io;
 
-use record::{Cause, Event, Purpose, Recorder, SenderState, SentKind, Waiting, Who};
-use units::{Bytes, Duration, Instant};
+use record::{Cause, Event, Evidence, Purpose, Recorder, SenderState, SentKind, Waiting, Who};
+use units::{Bytes, Duration, Instant, Rate};
 
 /// Names of the columns, in order.
-pub const COLUMNS: [&str; 20] = [
+pub const COLUMNS: [&str; 23] = [
     "time_s",
     "host",
     "flow",
@@ -50,6 +52,9 @@ pub const COLUMNS: [&str; 20] = [
     "srtt_us",
     "rto_us",
     "in_recovery",
+    "bytes_in_flight",
+    "partial_bytes_acked",
+    "pacing_bps",
 ];
 
 /// Columns behind `detail`: those of the state.
@@ -114,6 +119,9 @@ impl<W: io::Write> CsvRecorder<W> {
         self.cell(Known(state.srtt.map(Micros)));
         self.cell(Micros(state.rto));
         self.cell(u8::from(state.in_recovery));
+        self.cell(state.in_flight.get());
+        self.cell(state.partial_acked.get());
+        self.cell(Known(state.pacing.map(Rate::bits_per_second)));
     }
 }
 
@@ -203,6 +211,7 @@ pub fn name(event: &Event) -> &'static str {
         Event::RttSample { .. } => "rtt_sample",
         Event::Covered { .. } => "covered",
         Event::PacketsAcked { .. } => "packets_acked",
+        Event::PacketLost { .. } => "packet_lost",
     }
 }
 
@@ -250,6 +259,13 @@ impl fmt::Display for Detail<'_> {
             Event::Covered { at, len } => write!(f, "at_bytes={at} len_bytes={len}"),
             Event::PacketsAcked { packets, bytes } => {
                 write!(f, "packets={packets} packet_bytes={bytes}")
+            }
+            Event::PacketLost { number, space, by } => {
+                let by = match by {
+                    Evidence::Order => "packet_threshold",
+                    Evidence::Time => "time_threshold",
+                };
+                write!(f, "packet={number} space={space} by={by}")
             }
         }
     }
@@ -359,7 +375,7 @@ mod tests {
         assert_eq!(
             rows[1],
             "0.201000001,1,2,sent,at_bytes=14480 len_bytes=17376 kind=new,14480,31856,31856,\
-             17376,12.000,17376,12.000,,54656,1448,65536,131072,100031.250,330000.000,0"
+             17376,12.000,17376,12.000,,54656,1448,65536,131072,100031.250,330000.000,0,17376,0,"
         );
     }
 
@@ -379,7 +395,7 @@ mod tests {
         assert_eq!(
             rows[1],
             "0.000000000,1,2,window,cwnd_bytes=9000 cause=fast_retransmit,14480,31856,31856,\
-             17376,12.000,9000,6.215,8688,54656,1448,65536,131072,,330000.000,1"
+             17376,12.000,9000,6.215,8688,54656,1448,65536,131072,,330000.000,1,17376,0,"
         );
     }
 
@@ -390,7 +406,7 @@ mod tests {
             (u64::MAX - 1, Event::Dropped { element: 1, bytes: 1_500 }, None),
             (1, Event::Sent { at: Offset(0), len: 1, kind: again }, None),
         ]);
-        let empty = ",".repeat(15);
+        let empty = ",".repeat(18);
         assert_eq!(
             rows[1],
             format!("18446744073.709551614,1,2,dropped,element=1 len_bytes=1500{empty}")

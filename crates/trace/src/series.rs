@@ -34,7 +34,7 @@ pub struct Column {
 }
 
 /// All columns there are. Times are kept in nanoseconds and written in microseconds.
-pub const COLUMNS: [Column; 16] = [
+pub const COLUMNS: [Column; 18] = [
     column("snd_una_bytes", 0, "oldest byte not acknowledged, from 0", |state| {
         Some(state.snd_una.0)
     }),
@@ -42,6 +42,12 @@ pub const COLUMNS: [Column; 16] = [
     column("snd_max_bytes", 0, "end of what was ever sent", |state| Some(state.snd_max.0)),
     column("flight_bytes", 0, "bytes sent and not acknowledged", |state| {
         Some(state.flight().get())
+    }),
+    column("bytes_in_flight", 0, "what the window is held against: packets of QUIC", |state| {
+        Some(state.in_flight.get())
+    }),
+    column("partial_bytes_acked", 0, "bytes counted towards the next increase", |state| {
+        Some(state.partial_acked.get())
     }),
     column("pipe_bytes", 0, "bytes the stack takes to be in the network", |state| {
         Some(state.pipe.get())

@@ -17,7 +17,7 @@ use lab::run_report::{RunReport, table};
 use lab::scenario::nearest;
 use lab::series::SenderSeries;
 use lab::sharing::{self, Sharing};
-use sim::scenario::{Scenario, TapPlace};
+use sim::scenario::{Host, Scenario, TapPlace};
 use sim::{Observer, Outcome, Watch};
 use trace::csv::CsvRecorder;
 use trace::qlog::Form as QlogKind;
@@ -93,7 +93,15 @@ pub(super) fn run(args: RunArgs) -> Result<ExitCode, Failure> {
     let (parquet, columns_parquet) = if plan.is_some() { (None, parquet) } else { (parquet, None) };
     let wanted = bblog.is_some() || siftr.is_some() || qlog.is_some();
     let logged = match (wanted, &args.log_flow) {
-        (true, name) => Some(logged(&mut scenario, name.as_deref())?),
+        (true, name) => {
+            let side = logged(&mut scenario, name.as_deref())?;
+            let kernels = [("--bblog", bblog.is_some()), ("--siftr", siftr.is_some())];
+            if let Some((option, _)) = kernels.into_iter().find(|(_, asked)| *asked) {
+                let host = &scenario.hosts[usize::from(side.host.0)];
+                has_tcp(host, &format!("{option} is a log of FreeBSD's TCP"))?;
+            }
+            Some(side)
+        }
         (false, Some(_)) => {
             return Err(Failure::new("--log-flow needs --bblog, --siftr or --qlog"));
         }
@@ -102,6 +110,7 @@ pub(super) fn run(args: RunArgs) -> Result<ExitCode, Failure> {
     let capture_taps: Vec<usize> = match loaded.scenario.taps.len() {
         0 if pcap.is_some() => {
             let sender = sender(&scenario);
+            has_tcp(&scenario.hosts[sender], "--pcap writes packets of TCP")?;
             vec![capture::tap(&mut scenario, sender, TapPlace::Stack)]
         }
         taps => (0..taps).collect(),
@@ -273,6 +282,15 @@ fn sender(scenario: &Scenario) -> usize {
     scenario.flows.first().map_or(0, |flow| flow.from)
 }
 
+/// Refuses a host that has QUIC: `why` no such output is written of it.
+fn has_tcp(host: &Host, why: &str) -> Result<(), Failure> {
+    if host.quic.is_none() {
+        return Ok(());
+    }
+    let failure = Failure::new(format!("{why}, and {:?} has QUIC", host.name));
+    Err(failure.hint("--qlog writes what a QUIC sender sends, receives and knows"))
+}
+
 /// Number of the tap on the stack of `host`.
 fn trace_tap(scenario: &mut Scenario, host: Option<&str>) -> Result<usize, Failure> {
     let names = || scenario.hosts.iter().map(|host| host.name.as_str());
@@ -287,6 +305,7 @@ fn trace_tap(scenario: &mut Scenario, host: Option<&str>) -> Result<usize, Failu
             })
         })?,
     };
+    has_tcp(&scenario.hosts[index], "--tcpdump prints packets of TCP")?;
     Ok(capture::tap(scenario, index, TapPlace::Stack))
 }
 

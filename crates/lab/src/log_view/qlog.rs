@@ -132,6 +132,9 @@ fn frame(frame: &Frame) -> String {
             let end = offset.saturating_add(*length);
             format!("stream {stream_id} {offset}:{end}{}", if *fin { " fin" } else { "" })
         }
+        Frame::Crypto { offset, length } => {
+            format!("crypto {offset}:{}", offset.saturating_add(*length))
+        }
         Frame::Ack { ranges, .. } => format!("ack {}", acked(ranges)),
         Frame::MaxData { maximum } => format!("max_data {maximum}"),
         Frame::MaxStreamData { stream_id, maximum } => {

@@ -88,8 +88,12 @@ impl<'a, O: Observer> Network<'a, O> {
         for (number, tap) in self.taps.iter().enumerate() {
             if tap.host == usize::from(host) && tap.place == place {
                 let segment = self.parcels.segment(id);
-                if number_of(segment).is_none() {
-                    self.observer.tap(self.now, number, outbound, segment);
+                match number_of(segment) {
+                    None => self.observer.tap(self.now, number, outbound, segment),
+                    Some(packet) => {
+                        let packet = self.datagrams.get(packet);
+                        self.observer.datagram(self.now, number, outbound, packet);
+                    }
                 }
             }
         }

@@ -118,13 +118,15 @@ fn body(name: String, fields: &mut Fields<'_>) -> Data {
         ("quic" | "recovery", "congestion_state_updated") => Data::CongestionStateUpdated {
             old: fields.text("old"),
             new: fields.text("new").unwrap_or_default(),
-            trigger: fields.text("trigger"),
+            trigger: fields.text("trigger").or_else(|| cause(fields)),
         },
-        ("quic" | "recovery", "loss_timer_updated") => Data::LossTimerUpdated {
-            timer_type: fields.text("timer_type"),
-            event_type: fields.text("event_type").unwrap_or_default(),
-            delta: fields.span("delta"),
-        },
+        ("quic" | "recovery", "loss_timer_updated") | ("quic", "timer_updated") => {
+            Data::LossTimerUpdated {
+                timer_type: fields.text("timer_type"),
+                event_type: fields.text("event_type").unwrap_or_default(),
+                delta: fields.span("delta"),
+            }
+        }
         ("quic" | "transport", "parameters_set") => Data::ParametersSet(parameters(fields)),
         ("quic", "recovery_parameters_set") | ("recovery", "parameters_set") => {
             Data::RecoveryParametersSet(recovery(fields))
@@ -138,6 +140,12 @@ fn body(name: String, fields: &mut Fields<'_>) -> Data {
         }
         _ => Data::Other { name },
     }
+}
+
+/// Our own name for the triggers that 0.3 does not have.
+fn cause(fields: &mut Fields<'_>) -> Option<String> {
+    fields.map.get("cause")?.as_str()?;
+    fields.text("cause")
 }
 
 fn header(fields: &mut Fields<'_>) -> PacketHeader {
@@ -189,6 +197,7 @@ fn frame(map: Map<String, Value>, outer: &mut Fields<'_>) -> Frame {
     fields.map.remove("frame_type");
     let known = match kind.as_str() {
         "stream" => stream(&mut fields),
+        "crypto" => crypto(&mut fields),
         "ack" => ack(&mut fields),
         "max_data" => fields.number("maximum").map(|maximum| Frame::MaxData { maximum }),
         "max_stream_data" => fields
@@ -206,9 +215,21 @@ fn stream(fields: &mut Fields<'_>) -> Option<Frame> {
         // draft-00 calls it `id`.
         stream_id: fields.number("stream_id").or_else(|| fields.number("id"))?,
         offset: fields.number("offset")?,
-        length: fields.number("length")?,
+        length: length(fields)?,
         fin: fields.switch("fin").unwrap_or(false),
     })
+}
+
+fn crypto(fields: &mut Fields<'_>) -> Option<Frame> {
+    Some(Frame::Crypto { offset: fields.number("offset")?, length: length(fields)? })
+}
+
+/// Bytes of a frame: beside its other fields, or in `raw` as the drafts have it since 12.
+fn length(fields: &mut Fields<'_>) -> Option<u64> {
+    match fields.number("length") {
+        Some(length) => Some(length),
+        None => fields.within("raw", |raw| raw.number("length"))?,
+    }
 }
 
 fn ack(fields: &mut Fields<'_>) -> Option<Frame> {
@@ -243,7 +264,8 @@ fn metrics(fields: &mut Fields<'_>) -> Metrics {
 
 fn parameters(fields: &mut Fields<'_>) -> Parameters {
     Parameters {
-        owner: fields.text("owner"),
+        // The drafts before 12 and 0.3 call it so.
+        owner: fields.text("initiator").or_else(|| fields.text("owner")),
         initial_max_data: fields.number("initial_max_data"),
         initial_max_stream_data_bidi_local: fields.number("initial_max_stream_data_bidi_local"),
         initial_max_stream_data_bidi_remote: fields.number("initial_max_stream_data_bidi_remote"),

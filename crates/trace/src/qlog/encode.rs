@@ -1,10 +1,15 @@
-//! Data of events as JSON.
+//! Data of events as JSON. The drafts since 12 have lengths of frames in `raw`, `initiator` for
+//! `owner`, and one event for all timers; the rest is as in 0.3.
 
 use serde_json::{Map, Value, json};
 use units::Duration;
 
 use super::NANOS_PER_MS;
 use super::model::{Data, Frame, Metrics, Packet, PacketHeader, Parameters, RecoveryParameters};
+use super::write::Form;
+
+/// What 0.3 has as triggers of `congestion_state_updated`.
+const OLD_TRIGGERS: [&str; 2] = ["persistent_congestion", "ECN"];
 
 /// Name of an event in the drafts and in version 0.3.
 pub(super) fn names(data: &Data) -> (&str, &str) {
@@ -16,7 +21,7 @@ pub(super) fn names(data: &Data) -> (&str, &str) {
         Data::CongestionStateUpdated { .. } => {
             ("quic:congestion_state_updated", "recovery:congestion_state_updated")
         }
-        Data::LossTimerUpdated { .. } => ("quic:loss_timer_updated", "recovery:loss_timer_updated"),
+        Data::LossTimerUpdated { .. } => ("quic:timer_updated", "recovery:loss_timer_updated"),
         Data::ParametersSet(_) => ("quic:parameters_set", "transport:parameters_set"),
         Data::RecoveryParametersSet(_) => {
             ("quic:recovery_parameters_set", "recovery:parameters_set")
@@ -28,10 +33,12 @@ pub(super) fn names(data: &Data) -> (&str, &str) {
 }
 
 /// The fields of an event, `more` among them.
-pub(super) fn data(data: &Data, more: &Map<String, Value>) -> Map<String, Value> {
+pub(super) fn data(data: &Data, more: &Map<String, Value>, form: Form) -> Map<String, Value> {
     let mut map = more.clone();
     match data {
-        Data::PacketSent(packet) | Data::PacketReceived(packet) => put_packet(&mut map, packet),
+        Data::PacketSent(packet) | Data::PacketReceived(packet) => {
+            put_packet(&mut map, packet, form);
+        }
         Data::PacketLost { header, trigger } => {
             put_header(&mut map, header);
             put(&mut map, "trigger", trigger.as_deref());
@@ -40,14 +47,17 @@ pub(super) fn data(data: &Data, more: &Map<String, Value>) -> Map<String, Value>
         Data::CongestionStateUpdated { old, new, trigger } => {
             put(&mut map, "old", old.as_deref());
             put(&mut map, "new", Some(new.as_str()));
-            put(&mut map, "trigger", trigger.as_deref());
+            let listed = trigger.as_deref().is_none_or(|why| OLD_TRIGGERS.contains(&why));
+            // 0.3 knows two; others go by a name of our own.
+            let other = form == Form::Qvis && !listed && !map.contains_key("cause");
+            put(&mut map, if other { "cause" } else { "trigger" }, trigger.as_deref());
         }
         Data::LossTimerUpdated { timer_type, event_type, delta } => {
             put(&mut map, "timer_type", timer_type.as_deref());
             put(&mut map, "event_type", Some(event_type.as_str()));
             put(&mut map, "delta", delta.map(ms));
         }
-        Data::ParametersSet(parameters) => put_parameters(&mut map, parameters),
+        Data::ParametersSet(parameters) => put_parameters(&mut map, parameters, form),
         Data::RecoveryParametersSet(parameters) => put_recovery(&mut map, parameters),
         Data::Scenario { name, details } => {
             put(&mut map, "name", Some(name.as_str()));
@@ -91,29 +101,31 @@ fn put_header(map: &mut Map<String, Value>, header: &PacketHeader) {
     put_within(map, "header", "packet_number", header.packet_number.map(Value::from));
 }
 
-fn put_packet(map: &mut Map<String, Value>, packet: &Packet) {
+fn put_packet(map: &mut Map<String, Value>, packet: &Packet, form: Form) {
     put_header(map, &packet.header);
     put_within(map, "raw", "length", packet.length.map(Value::from));
     if !packet.frames.is_empty() {
-        let frames: Vec<Value> = packet.frames.iter().map(frame).collect();
+        let frames: Vec<Value> = packet.frames.iter().map(|one| frame(one, form)).collect();
         put(map, "frames", Some(frames));
     }
     put(map, "trigger", packet.trigger.as_deref());
 }
 
-fn frame(frame: &Frame) -> Value {
+fn frame(frame: &Frame, form: Form) -> Value {
     match frame {
         Frame::Stream { stream_id, offset, length, fin } => {
-            let mut value = json!({
-                "frame_type": "stream",
-                "stream_id": stream_id,
-                "offset": offset,
-                "length": length,
-            });
+            let mut value =
+                json!({ "frame_type": "stream", "stream_id": stream_id, "offset": offset });
+            put_length(&mut value, *length, form);
             if *fin {
                 // Only where it is true.
                 value["fin"] = true.into();
             }
+            value
+        }
+        Frame::Crypto { offset, length } => {
+            let mut value = json!({ "frame_type": "crypto", "offset": offset });
+            put_length(&mut value, *length, form);
             value
         }
         Frame::Ack { ranges, delay } => {
@@ -137,6 +149,13 @@ fn frame(frame: &Frame) -> Value {
     }
 }
 
+fn put_length(frame: &mut Value, length: u64, form: Form) {
+    match form {
+        Form::Current => frame["raw"] = json!({ "length": length }),
+        Form::Qvis => frame["length"] = length.into(),
+    }
+}
+
 fn put_metrics(map: &mut Map<String, Value>, metrics: &Metrics) {
     put(map, "min_rtt", metrics.min_rtt.map(ms));
     put(map, "smoothed_rtt", metrics.smoothed_rtt.map(ms));
@@ -150,8 +169,9 @@ fn put_metrics(map: &mut Map<String, Value>, metrics: &Metrics) {
     put(map, "pacing_rate", metrics.pacing_rate);
 }
 
-fn put_parameters(map: &mut Map<String, Value>, set: &Parameters) {
-    put(map, "owner", set.owner.as_deref());
+fn put_parameters(map: &mut Map<String, Value>, set: &Parameters, form: Form) {
+    let old = form == Form::Qvis && !map.contains_key("owner");
+    put(map, if old { "owner" } else { "initiator" }, set.owner.as_deref());
     put(map, "initial_max_data", set.initial_max_data);
     put(map, "initial_max_stream_data_bidi_local", set.initial_max_stream_data_bidi_local);
     put(map, "initial_max_stream_data_bidi_remote", set.initial_max_stream_data_bidi_remote);

@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 use units::Duration;
 
 use super::encode;
+use super::write::Form;
 
 /// Whose log it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -62,9 +63,9 @@ impl Event {
         encode::names(&self.data).0
     }
 
-    /// All its fields, as they are written.
+    /// All its fields, as they are written in [`Form::Current`].
     pub fn fields(&self) -> Map<String, Value> {
-        encode::data(&self.data, &self.more)
+        encode::data(&self.data, &self.more, Form::Current)
     }
 }
 
@@ -93,7 +94,7 @@ pub enum Data {
         /// Why.
         trigger: Option<String>,
     },
-    /// `loss_timer_updated`.
+    /// `timer_updated` (`loss_timer_updated`).
     LossTimerUpdated {
         /// `ack` or `pto`.
         timer_type: Option<String>,
@@ -163,6 +164,13 @@ pub enum Frame {
         /// Is it the end?
         fin: bool,
     },
+    /// Part of the handshake.
+    Crypto {
+        /// First byte.
+        offset: u64,
+        /// Bytes.
+        length: u64,
+    },
     /// An acknowledgment.
     Ack {
         /// Packets from and to, the last one included.
@@ -214,7 +222,7 @@ pub struct Metrics {
 /// Transport parameters.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Parameters {
-    /// `local` or `remote`.
+    /// Whose they are: `local` or `remote` (`initiator`, in 0.3 `owner`).
     pub owner: Option<String>,
     /// How much may be sent on the connection at first.
     pub initial_max_data: Option<u64>,

@@ -37,20 +37,22 @@ impl<W: Write> Writer<W> {
     pub fn new(mut out: W, trace: &Trace, form: Form) -> io::Result<Self> {
         match form {
             Form::Current => {
-                out.write_all(b"\x1e")?;
+                // Schema and format stand first, where readers look for them.
+                write!(
+                    out,
+                    "\x1e{{\"file_schema\":\"urn:ietf:params:qlog:file:sequential\",\
+                     \"serialization_format\":\"application/qlog+json-seq\",\"title\":{},\
+                     \"description\":{},\"trace\":",
+                    Value::from(trace.title.as_str()),
+                    Value::from(trace.description.as_str()),
+                )?;
                 let header = json!({
-                    "file_schema": "urn:ietf:params:qlog:file:sequential",
-                    "serialization_format": "application/qlog+json-seq",
-                    "title": trace.title,
-                    "description": trace.description,
-                    "trace": {
-                        "common_fields": current_fields(trace),
-                        "vantage_point": vantage(trace),
-                        "event_schemas": SCHEMAS,
-                    },
+                    "common_fields": current_fields(trace),
+                    "vantage_point": vantage(trace),
+                    "event_schemas": SCHEMAS,
                 });
                 serde_json::to_writer(&mut out, &header)?;
-                out.write_all(b"\n")?;
+                out.write_all(b"}\n")?;
             }
             Form::Qvis => {
                 // Version and format stand first, where readers look for them.
@@ -90,7 +92,7 @@ impl<W: Write> Writer<W> {
             write!(self.out, "\"group_id\":{},", Value::from(group.as_str()))?;
         }
         write!(self.out, "\"name\":{},\"data\":", Value::from(name))?;
-        serde_json::to_writer(&mut self.out, &encode::data(&event.data, &event.more))?;
+        serde_json::to_writer(&mut self.out, &encode::data(&event.data, &event.more, self.form))?;
         let end: &[u8] = if self.form == Form::Current { b"}\n" } else { b"}" };
         self.out.write_all(end)?;
         self.events += 1;

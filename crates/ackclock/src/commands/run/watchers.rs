@@ -40,6 +40,10 @@ impl<O: Observer> Observer for Beside<'_, O> {
         self.1.tap(at, tap, outbound, segment);
     }
 
+    fn datagram(&mut self, at: Instant, tap: usize, outbound: bool, packet: &quic::Packet) {
+        self.1.datagram(at, tap, outbound, packet);
+    }
+
     fn progress(&mut self, now: Instant) {
         self.1.progress(now);
     }
@@ -129,6 +133,12 @@ impl Observer for Rows {
         }
         if let Some(log) = &mut self.qlog {
             log.tap(at, tap, outbound, segment);
+        }
+    }
+
+    fn datagram(&mut self, at: Instant, tap: usize, outbound: bool, packet: &quic::Packet) {
+        if let Some(log) = &mut self.qlog {
+            log.datagram(at, tap, outbound, packet);
         }
     }
 }

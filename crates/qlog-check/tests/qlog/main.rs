@@ -1,0 +1,233 @@
+//! The qlog of real runs against what the drafts and version 0.3 ask, in two ways:
+//!
+//! - the public validator `cddl` with `schema/*.cddl`, which say in our words what the drafts'
+//!   CDDL says of the records that we write (their text is not repeated here);
+//! - the public crate `qlog`, Cloudflare's types of the same formats: 0.18 for the drafts, 0.15 for
+//!   0.3. What it does not know is listed below, and nothing else may be unknown to it.
+//!
+//! And what is written reads back as the same events in both forms.
+
+use cddl::ast::CDDL;
+use cddl::cddl_from_str;
+use cddl::validator::Validator as _;
+use cddl::validator::json::JSONValidator;
+use lab::kernel_log::Side;
+use lab::qlog::Qlog;
+use lab::scenario::{Overrides, load};
+use serde_json::{Value, json};
+use sim::Watch;
+use trace::qlog::{Data, Event, Form, Item, Reader};
+
+const MATHIS: &str = include_str!("../../../../scenarios/mathis.toml");
+const EXAMPLE: &str = include_str!("../../../../scenarios/example.toml");
+const CURRENT: &str = include_str!("../../schema/current.cddl");
+const OLD: &str = include_str!("../../schema/0.3.cddl");
+
+/// Runs, and what is set in them: INET's sender; RFC 9002's with a handshake, pacing, an extension
+/// and losses in both directions; and a TCP's in QUIC's words.
+const RUNS: [(&str, &str, &[&str]); 3] = [
+    ("INET's QUIC", MATHIS, &["duration=2.15s"]),
+    (
+        "quic-rfc9002",
+        MATHIS,
+        &[
+            "duration=2.4s",
+            "host.client={ profile = \"quic-rfc9002\", knobs = { ack_eliciting_threshold = 3 } }",
+            "host.server={ profile = \"quic-rfc9002\" }",
+            "path.0.forward=[{ loss = \"3%\" }, { delay = \"10ms\" }]",
+            "path.0.return=[{ loss = \"3%\" }, { delay = \"10ms\" }]",
+            "flow.0.bulk=300kB",
+        ],
+    ),
+    ("FreeBSD's TCP", EXAMPLE, &["duration=2s", "path.0.forward.0.link.buffer=20p"]),
+];
+
+/// The logs of a run's sender in both forms.
+fn logs(text: &str, set: &[&str]) -> [Vec<u8>; 2] {
+    let set = set.iter().map(|set| (*set).to_owned()).collect();
+    let loaded = load(text, "run", &Overrides { set, ..Overrides::default() });
+    let loaded = loaded.unwrap_or_else(|errors| panic!("{errors:?}"));
+    let mut scenario = loaded.scenario.clone();
+    let side = Side::sender(&mut scenario, 0).unwrap();
+    let log = |form| Qlog::new(&scenario, side, &loaded.sha256, form, Vec::new()).unwrap();
+    let mut both = Watch(log(Form::Current), log(Form::Qvis));
+    sim::run(&scenario, &mut both).unwrap_or_else(|error| panic!("{error:?}"));
+    [both.0.finish().unwrap(), both.1.finish().unwrap()]
+}
+
+fn read(log: &[u8]) -> Vec<Event> {
+    let mut events = Vec::new();
+    for item in Reader::new(log) {
+        match item.unwrap() {
+            Item::Event(event) => events.push(event),
+            Item::Header(_) => {}
+            Item::Problem(problem) => panic!("{problem}"),
+        }
+    }
+    events
+}
+
+/// The records of a JSON text sequence: the header, then events.
+fn records(log: &[u8]) -> Vec<Value> {
+    let text = core::str::from_utf8(log).unwrap();
+    let records = text.split('\x1e').skip(1);
+    records.map(|record| serde_json::from_str(record).unwrap()).collect()
+}
+
+/// A schema whose first rule is this one.
+fn schema(rule: &str, rules: &str) -> String {
+    format!("start = {rule}\n{rules}")
+}
+
+fn complaint(cddl: &CDDL<'_>, value: &Value) -> Option<String> {
+    let mut validator = JSONValidator::new(cddl, value.clone(), None);
+    validator.validate().err().map(|error| error.to_string())
+}
+
+fn validate(rule: &str, rules: &str, values: &[Value]) -> Result<(), String> {
+    let text = schema(rule, rules);
+    let cddl = cddl_from_str(&text, true)?;
+    for value in values {
+        if let Some(why) = complaint(&cddl, value) {
+            return Err(format!("{value}\n{why}"));
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn current_is_as_the_drafts_ask() {
+    for (name, text, set) in RUNS {
+        let [current, _] = logs(text, set);
+        let records = records(&current);
+        assert!(records.len() > 200, "{name}: {}", records.len());
+        validate("header", CURRENT, &records[..1]).unwrap_or_else(|why| panic!("{name}: {why}"));
+        validate("event", CURRENT, &records[1..]).unwrap_or_else(|why| panic!("{name}: {why}"));
+        // "SHOULD be in the first 256 characters": for those who look there.
+        let head = &String::from_utf8_lossy(&current)[..256];
+        assert!(head.contains("file_schema") && head.contains("serialization_format"), "{head}");
+    }
+}
+
+#[test]
+fn qvis_is_as_version_0_3_asks() {
+    for (name, text, set) in RUNS {
+        let [_, old] = logs(text, set);
+        let mut document: Value = serde_json::from_slice(&old).unwrap();
+        let events = document["traces"][0]["events"].as_array_mut().map(core::mem::take).unwrap();
+        assert!(events.len() > 200, "{name}: {}", events.len());
+        validate("file", OLD, &[document]).unwrap_or_else(|why| panic!("{name}: {why}"));
+        validate("event", OLD, &events).unwrap_or_else(|why| panic!("{name}: {why}"));
+    }
+}
+
+/// A schema that takes anything proves nothing.
+#[test]
+fn the_schemas_refuse_what_is_wrong() {
+    let sent = json!({
+        "time": 1.5, "name": "quic:packet_sent",
+        "data": { "header": { "packet_type": "1RTT", "packet_number": 1 },
+                  "frames": [{ "frame_type": "stream", "stream_id": 0, "offset": 0,
+                               "raw": { "length": 5 } }] },
+    });
+    assert_eq!(validate("event", CURRENT, std::slice::from_ref(&sent)), Ok(()));
+    let wrong: [(&str, Value); 7] = [
+        ("/time", json!("1.5")),
+        ("/name", json!("transport:packet_sent")),
+        ("/data/header/packet_type", json!("short")),
+        ("/data/header/packet_number", json!(-1)),
+        ("/data/frames/0/frame_type", json!("streams")),
+        ("/data/frames/0/raw", json!(5)),
+        ("/data/frames/0/stream_id", json!("0")),
+    ];
+    for (place, value) in wrong {
+        let mut record = sent.clone();
+        *record.pointer_mut(place).unwrap() = value;
+        assert!(validate("event", CURRENT, &[record]).is_err(), "{place}");
+    }
+    // A length beside the other fields is what the drafts had before 12, and 0.3 has.
+    let mut old = sent.clone();
+    old["data"]["frames"][0]["length"] = json!(5);
+    assert!(validate("event", CURRENT, &[old]).is_err());
+    let mut old = sent.clone();
+    old["name"] = json!("transport:packet_sent");
+    assert!(validate("event", OLD, std::slice::from_ref(&old)).is_err());
+    old["data"]["frames"][0] =
+        json!({ "frame_type": "stream", "stream_id": 0, "offset": 0, "length": 5 });
+    assert_eq!(validate("event", OLD, &[old]), Ok(()));
+    let header = json!({ "file_schema": "urn:ietf:params:qlog:file:sequential" });
+    assert!(validate("header", CURRENT, &[header]).is_err());
+}
+
+/// Names that Cloudflare's types do not have: the draft's events of simulations.
+fn is_unknown_to_them(name: &str) -> bool {
+    name.starts_with("simulation:")
+}
+
+/// Frames of an extension, of which qlog has none.
+fn has_extension(event: &Value) -> bool {
+    let frames = event["data"]["frames"].as_array();
+    frames.is_some_and(|frames| frames.iter().any(|frame| frame["frame_type"] == "ack_frequency"))
+}
+
+#[test]
+fn the_types_of_the_drafts_take_current() {
+    for (name, text, set) in RUNS {
+        let [current, _] = logs(text, set);
+        let records = records(&current);
+        let header: qlog_0_18::QlogSeq = serde_json::from_value(records[0].clone()).unwrap();
+        assert_eq!(header.file_schema, "urn:ietf:params:qlog:file:sequential");
+        let mut taken = 0;
+        for record in &records[1..] {
+            // Their triggers of states are those of 0.3; the drafts take any text.
+            let mut record = record.clone();
+            if record["name"] == "quic:congestion_state_updated" {
+                record["data"].as_object_mut().unwrap().remove("trigger");
+            }
+            let event = record["name"].as_str().unwrap();
+            if is_unknown_to_them(event) || has_extension(&record) {
+                continue;
+            }
+            let read = serde_json::from_value::<qlog_0_18::events::Event>(record.clone());
+            read.unwrap_or_else(|error| panic!("{name}: {record}: {error}"));
+            taken += 1;
+        }
+        assert!(taken > 200, "{name}: {taken}");
+    }
+}
+
+#[test]
+fn the_types_of_0_3_take_qvis() {
+    for (name, text, set) in RUNS {
+        let [_, old] = logs(text, set);
+        let mut document: Value = serde_json::from_slice(&old).unwrap();
+        let events = document["traces"][0]["events"].as_array_mut().unwrap();
+        events.retain(|event| {
+            !is_unknown_to_them(event["name"].as_str().unwrap()) && !has_extension(event)
+        });
+        let count = events.len();
+        assert!(count > 200, "{name}: {count}");
+        let file = serde_json::from_value::<qlog_0_15::Qlog>(document);
+        let file = file.unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!((file.qlog_version.as_str(), file.traces[0].events.len()), ("0.3", count));
+    }
+}
+
+#[test]
+fn both_forms_read_back_as_the_same_events() {
+    for (name, text, set) in RUNS {
+        let [current, old] = logs(text, set).map(|log| read(&log));
+        assert_eq!(current.len(), old.len(), "{name}");
+        for (one, other) in current.iter().zip(&old) {
+            assert_eq!(one, other, "{name}");
+        }
+        let has = |what: fn(&Data) -> bool| current.iter().any(|event| what(&event.data));
+        assert!(has(|data| matches!(data, Data::PacketSent(_))), "{name}");
+        assert!(has(|data| matches!(data, Data::PacketReceived(_))), "{name}");
+        assert!(has(|data| matches!(data, Data::PacketLost { .. })), "{name}");
+        assert!(
+            has(|data| matches!(data, Data::MetricsUpdated(metrics) if metrics.min_rtt.is_some())),
+            "{name}"
+        );
+    }
+}
