@@ -48,7 +48,10 @@ pub(crate) struct Sender {
     pub(crate) probed: u64,
     /// The same for the moment when the peer was seen to have closed its window.
     pub(crate) closed: u64,
-    pub(crate) probe_due: bool,
+    pub(crate) probes_due: u32,
+    /// Packets of QUIC that may leave whatever the window: two probes for a timeout (RFC 9002
+    /// section 6.2.4), one on entering recovery (section 7.3.2).
+    pub(crate) beyond_window: u32,
     pub(crate) sent_again: u64,
     /// Ranges sent again since the last word of the peer or of a timer.
     pub(crate) for_one_reason: BTreeMap<u64, u64>,
@@ -68,6 +71,9 @@ struct Receiver {
     merged_packets: u64,
     merged_bytes: u64,
 }
+
+/// Packets that a probe timeout of QUIC may send (RFC 9002 section 6.2.4).
+const PROBES: u32 = 2;
 
 /// What the stack says it sent.
 #[derive(Debug, Clone, Copy)]
@@ -164,12 +170,16 @@ impl End {
             // A probe may go beyond the window, and what it repeats may be under way.
             Event::DupAck { .. } | Event::Lost { .. } | Event::Timer(Purpose::LossProbe) => {
                 self.sender.in_doubt = self.sender.end();
-                // QUIC's probes may be empty (RFC 9002 section 6.2.4).
-                let probe = event == Event::Timer(Purpose::LossProbe);
-                self.sender.probe_due |= probe && self.transport != Transport::Tcp;
+                if self.transport != Transport::Tcp {
+                    // QUIC's probes may be empty (RFC 9002 section 6.2.4).
+                    let probe = event == Event::Timer(Purpose::LossProbe);
+                    let (probes, beyond) = if probe { (PROBES, PROBES) } else { (0, 1) };
+                    self.sender.probes_due = self.sender.probes_due.max(probes);
+                    self.sender.beyond_window = self.sender.beyond_window.max(beyond);
+                }
             }
             Event::Timer(Purpose::Retransmit) => self.sender.timed_out = self.sender.end(),
-            Event::Timer(Purpose::Persist | Purpose::Keepalive) => self.sender.probe_due = true,
+            Event::Timer(Purpose::Persist | Purpose::Keepalive) => self.sender.probes_due = 1,
             Event::Window { cwnd, cause, .. } => self.on_window(log, cwnd, cause, state),
             Event::Wrote { bytes } => {
                 self.sender.written = self.sender.written.saturating_add(u64::from(bytes));

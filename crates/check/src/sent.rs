@@ -6,7 +6,8 @@
 //! its window into bytes. So the bytes from `snd_una` to the last one sent are `cwnd` at most for
 //! both. While some of them are in doubt, that is no limit: limited transmit (RFC 3042) goes
 //! beyond it, and SACK counts what is thought to be still in the network instead (RFC 6675 `pipe`,
-//! `tcp_packets_in_flight`), which no record tells. Then only the peer's window binds.
+//! `tcp_packets_in_flight`), which no record tells. Then only the peer's window binds. QUIC tells its
+//! flight, so its window binds always, but for probes and one packet on entering recovery.
 //!
 //! Old bytes go again only for a reason that came after they had left: the retransmission timer
 //! for a timeout, a duplicate acknowledgment for a loss, a smaller segment for a smaller path, a
@@ -165,7 +166,8 @@ impl End {
             self.note(log, Breach::BadKind { kind: SentKind::Probe });
         }
         let sender = &mut self.sender;
-        let due = core::mem::take(&mut sender.probe_due);
+        let due = sender.probes_due > 0;
+        sender.probes_due = sender.probes_due.saturating_sub(1);
         let least = if len == 0 { sender.una.saturating_sub(1) } else { sender.una };
         if len > 0 {
             sender.probed = sender.probed.max(at.saturating_add(len));
@@ -191,20 +193,30 @@ impl End {
     }
 
     /// Bytes never sent before, up to `stop`.
-    fn check_windows(&self, log: &mut Log, stop: u64, kind: SentKind, state: &SenderState) {
+    fn check_windows(&mut self, log: &mut Log, stop: u64, kind: SentKind, state: &SenderState) {
         let una = self.sender.una;
         let flight = Bytes(stop.saturating_sub(una));
         let window = state.snd_wnd;
         if kind != SentKind::Probe && flight > window {
             self.note(log, Breach::BeyondPeerWindow { flight, window });
         }
-        let doubted = una < self.sender.timed_out.max(self.sender.in_doubt);
-        // QUIC holds packets with their headers against the window; a knob lets the last go beyond.
-        let (flight, most) = match self.transport {
-            Transport::Tcp => (flight, state.cwnd),
-            Transport::Quic { .. } => (state.in_flight, state.cwnd + state.mss - Bytes(1)),
+        let (flight, beyond) = match self.transport {
+            Transport::Tcp => {
+                let doubted = una < self.sender.timed_out.max(self.sender.in_doubt);
+                (flight, !doubted && flight > state.cwnd)
+            }
+            // QUIC holds packets with their headers against the window, whatever is in doubt; a
+            // knob lets the last go beyond.
+            Transport::Quic { .. } => {
+                let flight = state.in_flight;
+                let beyond = flight > state.cwnd + state.mss - Bytes(1);
+                let allowed = &mut self.sender.beyond_window;
+                let may = beyond && *allowed > 0;
+                *allowed -= u32::from(may);
+                (flight, beyond && !may)
+            }
         };
-        if !doubted && flight > most {
+        if beyond {
             self.note(log, Breach::BeyondCwnd { flight, cwnd: state.cwnd });
         }
         let told = self.sender.cwnd.map_or(0, u64::from);

@@ -9,6 +9,7 @@ use crate::scenario::{self, Overrides};
 
 const EXAMPLE: &str = include_str!("../../../scenarios/example.toml");
 const TRACE: &str = include_str!("../../../scenarios/slow-start-lro.toml");
+const MATHIS: &str = include_str!("../../../scenarios/mathis.toml");
 const RAMP: &str = include_str!("../../../scenarios/slow-start-ramp.toml");
 
 /// A run: its name, its text, and what is set in it.
@@ -35,6 +36,7 @@ const RUNS: &[Run] = &[
         &["duration=5s", "host.sender={ profile = \"linux-6.18\", cc = \"reno\" }"],
     ),
     ("textbook sender", RAMP, &["duration=5s", "host.sender={ profile = \"rfc\" }"]),
+    ("QUIC of INET", MATHIS, &["duration=3s"]),
 ];
 
 /// One line for each run: fingerprint, number of events, name.

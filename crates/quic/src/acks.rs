@@ -231,15 +231,16 @@ impl Endpoint {
         self.due = true;
     }
 
-    /// `SetLossDetectionTimer`.
+    /// `SetLossDetectionTimer`. A deadline may be over already: a late acknowledgment takes the
+    /// backoff back, while what left last still has none. It fires at once.
     pub(crate) fn set_loss_timer(&mut self, now: Instant) {
         let loss = self.spaces.iter().filter_map(|numbers| numbers.loss_time).min();
         let blocked = self.handshake.allowance(self.is_server()) == 0;
         self.loss_timer = match loss {
-            Some(at) => Some((at, Purpose::Reorder)),
+            Some(at) => Some((at.max(now), Purpose::Reorder)),
             // A server that may not speak waits for the client.
             None if blocked => None,
-            None => self.pto_deadline(now).map(|(at, _)| (at, Purpose::LossProbe)),
+            None => self.pto_deadline(now).map(|(at, _)| (at.max(now), Purpose::LossProbe)),
         };
     }
 
@@ -284,7 +285,10 @@ impl Endpoint {
             return;
         }
         if let Some((_, space)) = self.pto_deadline(cx.now) {
-            self.numbers(space).probes = rule.probes;
+            let numbers = self.numbers(space);
+            numbers.probes = rule.probes;
+            // They leave now: the next timeout counts from here.
+            numbers.last_eliciting = cx.now;
         }
         self.totals.timeouts += 1;
         self.pto_count += 1;

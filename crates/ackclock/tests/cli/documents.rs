@@ -148,6 +148,11 @@ fn closed_forms() {
 }
 
 #[test]
+fn quic() {
+    check("docs/quic.md");
+}
+
+#[test]
 fn qlogs() {
     check("docs/qlog.md");
 }

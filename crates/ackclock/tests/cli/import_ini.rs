@@ -32,10 +32,12 @@ fn configurations_and_runs_are_listed() {
         "[ack_every_packet]\n  run 0  pktBeforeAck = 1, mtu = 1280\n\
          [ack_every_other_packet]\n  run 0  pktBeforeAck = 2, mtu = 1280\n"
     );
-    place.write("sweep.ini", "**.mtu = ${mtu=1280,1500}B\n");
-    let refused = place.run(&["import-ini", "sweep.ini"]).refused();
-    assert!(refused.contains("[General] has 2 runs"), "{refused}");
-    assert!(refused.contains("choose with --run 0 to 1"), "{refused}");
+    place.write("sweep.ini", "**.mtu = ${mtu=1280,1500}B\n**.linkDelay = 1ms\n");
+    let all = place.run(&["import-ini", "sweep.ini", "-o", "sweep.toml"]);
+    assert_eq!(all.code, 0);
+    let runs = place.run(&["sweep", "sweep.toml", "--dry-run"]).ok();
+    assert!(runs.starts_with("2 runs: 2 of 2 points, 1 of each"), "{runs}");
+    assert!(runs.contains("host.client.mtu=1500B  host.server.mtu=1500B"), "{runs}");
     let second = place.run(&["import-ini", "sweep.ini", "--run", "1"]);
     assert!(second.out.contains("mtu = \"1500B\""), "{}", second.out);
 }

@@ -208,3 +208,70 @@ fn a_damaged_qlog_is_read_and_what_is_wrong_is_told() {
     let none = place.run(&["read", "other.json"]).refused();
     assert!(none.contains("no record found, taken for a qlog"), "{none}");
 }
+
+/// Two hosts with INET's QUIC, 10 kB in nine packets of which the third is lost.
+const QUIC: &str = r#"
+duration = "5s"
+
+[host.a]
+profile = "quic-inet-2025-02"
+cc = "newreno"
+mtu = "1280B"
+
+[host.b]
+profile = "quic-inet-2025-02"
+cc = "newreno"
+mtu = "1280B"
+knobs = { numReceivedAckElicitingsBeforeAck = 1 }
+
+[[path]]
+from = "a"
+to = "b"
+forward = [{ loss = { packets = [3] } }, { link = { rate = "10Mbit/s", buffer = "20p" } }, { delay = "10ms" }]
+return = [{ delay = "10ms" }]
+
+[[flow]]
+name = "up"
+from = "a"
+to = "b"
+bulk = "10kB"
+"#;
+
+#[test]
+fn a_qlog_of_quic_has_its_packets_and_what_was_lost() {
+    let place = Place::new("a_qlog_of_quic_has_its_packets_and_what_was_lost");
+    place.write("quic.toml", QUIC);
+    place.run(&["run", "quic.toml", "--qlog", "log.sqlog", "--csv", "rows.csv"]).ok();
+    let text = place.run(&["read", "log.sqlog"]).ok();
+    insta::assert_snapshot!("qlog_of_quic", text);
+    place.run(&["run", "quic.toml", "--qlog", "log.qlog", "--qlog-form", "qvis"]).ok();
+    let other = place.run(&["read", "log.qlog"]).ok();
+    assert!(text.lines().skip(1).eq(other.lines().skip(1)));
+    // The rows have the same of the sender.
+    let rows = String::from_utf8(place.read("rows.csv")).unwrap();
+    let names: Vec<&str> = rows.lines().next().unwrap().split(',').collect();
+    let column = |name: &str| names.iter().position(|one| *one == name).unwrap();
+    let lost = rows.lines().find(|row| row.contains(",packet_lost,")).unwrap();
+    assert!(lost.contains("packet=2 space=2 by=packet_threshold"), "{lost}");
+    let sent = rows.lines().filter(|row| row.contains(",sent,") && row.contains("kind=new"));
+    let flights: Vec<&str> =
+        sent.map(|row| row.split(',').nth(column("bytes_in_flight")).unwrap()).collect();
+    // Packets of 1,252 bytes, the last of 152 and its header.
+    assert_eq!(flights[..3], ["1252", "2504", "3756"]);
+}
+
+#[test]
+fn what_a_quic_sender_has_not_is_refused() {
+    let place = Place::new("what_a_quic_sender_has_not_is_refused");
+    place.write("quic.toml", QUIC);
+    for (option, what) in [
+        ("--pcap=x", "--pcap writes packets of TCP, and \"a\" has QUIC"),
+        ("--tcpdump", "--tcpdump prints packets of TCP, and \"a\" has QUIC"),
+        ("--bblog=x", "--bblog is a log of FreeBSD's TCP, and \"a\" has QUIC"),
+        ("--siftr=x", "--siftr is a log of FreeBSD's TCP, and \"a\" has QUIC"),
+    ] {
+        let refused = place.run(&["run", "quic.toml", option]).refused();
+        assert!(refused.contains(what), "{refused}");
+        assert!(refused.contains("--qlog writes what a QUIC sender sends"), "{refused}");
+    }
+}

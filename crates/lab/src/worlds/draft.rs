@@ -101,7 +101,7 @@ pub(super) fn draw(seed: u64, number: u64) -> Table {
         let ipv6 = pair.iter().all(Machine::takes_ipv6);
         hosts.extend(pair.into_iter().map(|m| (m.name.to_owned(), Value::Table(m.keys))));
         let joined = Joined { from: HOSTS.len(), to: HOSTS.len() + 1, name: None };
-        paths.push(self::path(&joined, &climate, names, endless, luck));
+        paths.push(path(&joined, &climate, names, endless, luck));
         let latest = if cut { duration - 1 } else { 1_000_000 };
         let number = flows.len() as u64;
         flows.push(flow(number, &joined, (ipv6, true), latest, endless, luck));

@@ -214,6 +214,107 @@ fn a_small_window_offered_again_is_still_probed() {
     assert_eq!(judge(TIGHT).map(|passed| passed.ended), Ok(1));
 }
 
+/// The ServerHello is lost, and the client probes twice before anything comes: its acknowledgment takes
+/// the backoff back, and the timeout that counts from the last packet is over by then.
+const LATE: &str = r#"
+[host.a]
+profile = "quic-rfc9002"
+
+[host.b]
+profile = "quic-inet-2025-03"
+mtu = "1862B"
+
+[[path]]
+from = "a"
+to = "b"
+forward = [
+    { delay = "1us" },
+]
+return = [
+    { outage = { from = "0us", until = "2us" } },
+]
+
+[[flow]]
+name = "f0"
+from = "a"
+to = "b"
+bulk = "0B"
+"#;
+
+/// A probe timeout may send two empty packets (RFC 9002 section 6.2.4).
+const TWO_PROBES: &str = r#"
+[host.a]
+profile = "quic-rfc9002"
+
+[host.a.knobs]
+"requested_max_ack_delay" = "26001us"
+"sendQueueLimit" = "1B"
+
+[host.b]
+profile = "quic-inet-2025-02"
+
+[[path]]
+from = "b"
+to = "a"
+forward = []
+return = []
+
+[[flow]]
+name = "f0"
+from = "a"
+to = "b"
+bulk = "4B"
+
+[[flow]]
+name = "f1"
+from = "b"
+to = "a"
+bulk = "0B"
+"#;
+
+/// Probes with new data go beyond a window that persistent congestion has left at its least.
+const BEYOND: &str = r#"
+[host.q]
+profile = "quic-rfc9002"
+
+[host.q.knobs]
+"time_threshold_eighths" = 23
+
+[host.r]
+profile = "quic-inet-2025-03"
+
+[host.r.knobs]
+"max_ack_delay" = "0us"
+"handshake" = false
+
+[shared.s]
+policer = { rate = "80kbit/s", burst = "1500B" }
+
+[[path]]
+from = "q"
+to = "r"
+forward = [
+    { shared = "s" },
+    { delay = "54400us" },
+]
+return = [
+    { shared = "s" },
+]
+
+[[flow]]
+name = "f1"
+from = "r"
+to = "q"
+requests = { request = "1B", response = "5757B", count = 2 }
+"#;
+
+#[test]
+fn quic_in_worlds_that_once_failed() {
+    for text in [LATE, TWO_PROBES, BEYOND] {
+        assert!(judge(text).is_ok(), "{:?}\n{text}", judge(text));
+    }
+}
+
 #[test]
 fn a_connection_that_waits_for_ever_is_reported() {
     let scenario = scenario(PLAIN);
