@@ -20,7 +20,7 @@ fn the_file_of_the_wiki_becomes_a_scenario() {
     insta::assert_snapshot!("import_ini_left_out", answer.err);
     place.run(&[&import[..], &["-o", "mathis.toml"]].concat());
     assert_eq!(String::from_utf8(place.read("mathis.toml")).unwrap(), answer.out);
-    assert!(place.run(&["run", "mathis.toml", "--set", "duration=1s"]).ok().contains("stream"));
+    assert!(place.run(&["run", "mathis.toml", "--set", "duration=3s"]).ok().contains("stream"));
 }
 
 #[test]
