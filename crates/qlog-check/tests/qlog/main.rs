@@ -149,7 +149,7 @@ fn the_schemas_refuse_what_is_wrong() {
     let mut old = sent.clone();
     old["data"]["frames"][0]["length"] = json!(5);
     assert!(validate("event", CURRENT, &[old]).is_err());
-    let mut old = sent.clone();
+    let mut old = sent;
     old["name"] = json!("transport:packet_sent");
     assert!(validate("event", OLD, std::slice::from_ref(&old)).is_err());
     old["data"]["frames"][0] =
