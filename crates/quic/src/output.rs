@@ -107,12 +107,17 @@ impl Endpoint {
         }
         slot.space = Space::Application;
         let probe = self.numbers(Space::Application).probes > 0;
-        let mut content = self.has_content();
+        // Data does not overtake the end of the handshake: nothing would tell of its loss, as there is no
+        // probe timeout for it yet (RFC 9002 section 6.2.1).
+        let overtakes = self.has_handshake_data();
+        let mut content = self.has_content() && !overtakes;
         if probe && !content {
             self.probe_with_old(Space::Application);
             content = self.has_content();
         }
-        let waiting = if !(content || probe) {
+        let waiting = if overtakes && !probe {
+            Waiting::CongestionWindow
+        } else if !(content || probe) {
             self.why_idle()
         } else if probe {
             return self.write_eliciting(cx, slot, !content);
@@ -140,6 +145,14 @@ impl Endpoint {
             || self.flow.due()
             || self.handshake.done_due
             || self.ack_frequency_due
+    }
+
+    /// Is there anything of the handshake to send? It was tried before: there was no room for it.
+    fn has_handshake_data(&self) -> bool {
+        [Space::Initial, Space::Handshake].into_iter().any(|space| {
+            let wants = self.spaces[space.index()].crypto_out.wants(u64::MAX);
+            wants && self.handshake.has_keys(space)
+        })
     }
 
     fn why_idle(&self) -> Waiting {
