@@ -2,18 +2,24 @@
 
 .PHONY: test lint tools digest python
 
+# Where cargo puts what it builds. Both programs are built together and run from there: built one by one,
+# what they share would be built twice, for each asks it for other features.
+BUILT := $(or $(CARGO_TARGET_DIR),target)
+XTASK := $(BUILT)/release/xtask
+
 test: tools lint
-	cargo build --workspace --all-targets
 	cargo test --workspace --quiet
+	cargo build --release --quiet --package xtask --package ackclock
 	$(MAKE) digest
 	$(MAKE) python
-	cargo xtask golden > target/golden.txt; status=$$?; cat target/golden.txt; exit $$status
+	@mkdir -p target
+	$(XTASK) golden > target/golden.txt; status=$$?; cat target/golden.txt; exit $$status
 	@sed -n '/^<!-- golden -->/,/^<!-- end of golden -->/p' docs/fidelity.md | grep -v '^<!--\|^```' \
 	  | diff - target/golden.txt || { echo 'docs/fidelity.md is stale: run cargo xtask docs'; exit 1; }
-	cargo xtask count
+	$(XTASK) count
 	@# Its exit status tells of figures that do not hold. The ones known, explained in their notes,
 	@# are listed in crates/lab/tests/cases.rs, which fails if any other is among them.
-	cargo run --release --quiet -- reproduce > target/reproduce.txt || test $$? = 1
+	$(BUILT)/release/ackclock reproduce > target/reproduce.txt || test $$? = 1
 	tail -n 2 target/reproduce.txt
 
 lint:
@@ -25,13 +31,15 @@ lint:
 # is skipped where rustup cannot fetch its target, which no Debian package provides.
 digest:
 	@mkdir -p target
-	cargo run --quiet --package xtask -- digest > target/digest-debug.txt
-	cargo run --quiet --release --package xtask -- digest > target/digest-release.txt
+	cargo build --quiet --workspace --all-targets
+	cargo build --quiet --release --package xtask --package ackclock
+	$(BUILT)/debug/xtask digest > target/digest-debug.txt
+	$(XTASK) digest > target/digest-release.txt
 	diff target/digest-debug.txt target/digest-release.txt
 	@echo "digests: debug and release agree"
 	@if command -v node > /dev/null && rustup target add wasm32-unknown-unknown > /dev/null 2>&1; then \
 	  cargo build --quiet --release --package ackclock-wasm --target wasm32-unknown-unknown && \
-	  node bindings/wasm/digest.mjs $${CARGO_TARGET_DIR:-target}/wasm32-unknown-unknown/release/ackclock_wasm.wasm > target/digest-wasm.txt && \
+	  node bindings/wasm/digest.mjs $(BUILT)/wasm32-unknown-unknown/release/ackclock_wasm.wasm > target/digest-wasm.txt && \
 	  diff target/digest-release.txt target/digest-wasm.txt && echo "digests: native and wasm32 agree"; \
 	else \
 	  echo "digests: wasm32 skipped, it needs node and rustup's target wasm32-unknown-unknown"; \

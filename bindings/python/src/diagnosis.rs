@@ -87,8 +87,9 @@ fn source((name, file): (String, File)) -> Source<'static> {
 }
 
 fn stream(source: Source<'_>, flow: Option<u32>) -> PyResult<Stream> {
-    let reading = inputs::read(vec![source], Settings { keep_packets: true })
-        .map_err(|error| PyValueError::new_err(format!("cannot read {error}")))?;
+    let reading =
+        inputs::read(vec![source], Settings { keep_packets: true, ..Settings::default() })
+            .map_err(|error| PyValueError::new_err(format!("cannot read {error}")))?;
     let bytes = |stream: &Stream| stream.analysis.main().map_or(0, |flow| flow.bytes);
     let found = match flow {
         Some(number) => reading.streams.into_iter().find(|one| one.analysis.stream == number),

@@ -6,7 +6,7 @@ use units::{Duration, Instant};
 
 use crate::flow::Flow;
 use crate::state::States;
-use crate::{Packet, Path};
+use crate::{Opening, Packet, Path};
 
 /// A connection, analysed.
 #[derive(Debug, Clone)]
@@ -27,6 +27,8 @@ pub struct Analysis {
     pub last_frame: u64,
     /// The opening (SYN, SYN-ACK, ACK) is in the capture.
     pub opened: bool,
+    /// The last SYN of each end, by [`Dir`].
+    pub openings: [Option<Opening>; 2],
     /// SYNs without ACK.
     pub syns: u32,
     /// An RST ended it.

@@ -20,6 +20,17 @@ pub struct Settings {
     /// Keep every packet in [`Analysis::packets`] (a list that grows with the connection), for who
     /// replays senders on its ACKs.
     pub keep_packets: bool,
+    /// Keep so many [turns](crate::turns) of each sender at most.
+    pub turns: usize,
+}
+
+/// The SYN of an end, as it was seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Opening {
+    /// Its options.
+    pub options: SynOptions,
+    /// Its window field.
+    pub window: u16,
 }
 
 /// A SYN as it was seen.
@@ -28,6 +39,7 @@ pub(crate) struct Syn {
     pub(crate) at: u64,
     pub(crate) seq: u32,
     pub(crate) options: SynOptions,
+    pub(crate) window: u16,
     pub(crate) stamps: bool,
 }
 
@@ -134,7 +146,13 @@ impl Connection {
     fn opening(&mut self, packet: &Packet, at: u64) {
         let segment = &packet.segment;
         let options = segment.syn_options().copied().unwrap_or_default();
-        let syn = Syn { at, seq: segment.seq.0, options, stamps: segment.timestamps.is_some() };
+        let syn = Syn {
+            at,
+            seq: segment.seq.0,
+            options,
+            window: segment.window,
+            stamps: segment.timestamps.is_some(),
+        };
         self.syns += u32::from(!segment.flags.has(Flags::ACK));
         self.syn[segment.dir as usize] = Some(syn);
     }
@@ -221,6 +239,7 @@ impl Connection {
             isn: self.syn[dir as usize].map(|syn| syn.seq),
             first: self.first.map_or(0, |(at, _)| at),
             open,
+            turns: self.settings.turns,
         }
     }
 
@@ -247,6 +266,8 @@ impl Connection {
             first_frame: self.first.map_or(0, |(_, frame)| frame),
             last_frame: self.last.1,
             opened: self.opened.is_some(),
+            openings: syn
+                .map(|syn| syn.map(|Syn { options, window, .. }| Opening { options, window })),
             syns: self.syns,
             reset: self.reset.is_some(),
             closed: self.fins == 3,

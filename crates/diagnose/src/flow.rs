@@ -10,6 +10,7 @@ use crate::place::CapturePoint;
 use crate::reordering::Reordering;
 use crate::rounds::Round;
 use crate::transmissions::Transmissions;
+use crate::turns::Turn;
 
 /// One direction's data and what came back for them.
 #[derive(Debug, Clone, PartialEq)]
@@ -64,6 +65,8 @@ pub struct Flow {
     /// Delivery rates over some segments: the most usual, and those that half and nine tenths of
     /// the bytes stay below; bytes per second.
     pub dispersion: Option<[f64; 3]>,
+    /// What its sender heard, the first [`Settings::turns`](crate::Settings::turns) of it.
+    pub turns: Vec<Turn>,
     /// SACK was agreed on.
     pub sack: bool,
     /// Timestamps were agreed on.
@@ -98,6 +101,7 @@ impl Flow {
             rounds: Vec::new(),
             rounds_each: 1,
             dispersion: None,
+            turns: Vec::new(),
             sack: false,
             stamps: false,
         }
@@ -135,6 +139,7 @@ impl Flow {
             more_episodes: half.more_episodes,
             rounds_each: half.rounds.each,
             dispersion,
+            turns: half.turns.kept,
             sack: agreed(|syn| syn.options.sack_permitted),
             stamps: agreed(|syn| syn.stamps),
             episodes: half.episodes,

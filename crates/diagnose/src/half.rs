@@ -24,6 +24,7 @@ use crate::reordering::Reordering;
 use crate::round_trip::RoundTrip;
 use crate::rounds::{Rounds, Spent};
 use crate::transmissions::{Open, Transmissions};
+use crate::turns::{Turn, Turns, What};
 
 /// The place that stands for the first byte: far enough from zero that earlier ones have places
 /// too, when a capture begins in the middle.
@@ -61,6 +62,17 @@ pub(crate) struct Begin {
     pub(crate) first: u64,
     /// When the sender could have sent.
     pub(crate) open: Option<u64>,
+    /// Turns to be kept.
+    pub(crate) turns: usize,
+}
+
+/// What an ACK told, for the sender's turn.
+#[derive(Debug, Clone, Copy, Default)]
+struct Heard {
+    acked: u64,
+    delivered: u64,
+    late: u64,
+    rtt: u64,
 }
 
 #[derive(Debug, Clone)]
@@ -94,7 +106,10 @@ pub(crate) struct Half {
     recover: u64,
     /// A timer has expired and nothing has come back since.
     in_timeout: bool,
+    /// When it last did.
+    last_timer: u64,
     pub(crate) rounds: Rounds,
+    pub(crate) turns: Turns,
     /// The round ends when this place is acknowledged.
     mark: u64,
     round_over: bool,
@@ -158,7 +173,9 @@ impl Half {
             in_episode: false,
             recover: 0,
             in_timeout: false,
+            last_timer: 0,
             rounds: Rounds::new(begin.first),
+            turns: Turns::new(begin.turns),
             mark: ORIGIN,
             round_over: false,
             since: begin.first,
@@ -218,6 +235,22 @@ impl Half {
     fn spend(&mut self, what: Spent, until: u64) {
         self.rounds.spend(what, until.saturating_sub(self.since));
         self.since = self.since.max(until);
+    }
+
+    /// Notes a turn of the sender, with everything before `una` acknowledged.
+    fn turn(&mut self, at: u64, what: What, una: u64, news: Heard) {
+        self.turns.push(Turn {
+            at,
+            what,
+            una: una.saturating_sub(self.start) + 1,
+            nxt: self.nxt.saturating_sub(self.start) + 1,
+            acked: news.acked,
+            delivered: news.delivered,
+            late: news.late,
+            rtt: news.rtt,
+            window: self.window,
+            flight: self.flight(),
+        });
     }
 
     fn packets(&self, bytes: u64) -> u64 {

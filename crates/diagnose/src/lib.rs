@@ -5,7 +5,7 @@
 //!
 //! Reading order: [`place`] (where the capture was taken), `half` (one direction: data in
 //! `half/data`, ACKs in `half/acks`, on top of `outstanding`, `ranges`, `round_trip`), what it
-//! counts (`transmissions`, `reordering`, `coverage`, `dispersion`), `rounds` and `episodes` (the
+//! counts (`transmissions`, `reordering`, `coverage`, `dispersion`), `rounds`, `episodes` and `turns` (the
 //! course of the connection), [`flow`] and [`analysis`] (the result),
 //! [`course`] (what limited it when, and who is to blame), [`rules`] (the findings),
 //! [`Diagnosis`] (all of it).
@@ -34,9 +34,10 @@ pub mod state;
 #[cfg(test)]
 mod tests;
 pub mod transmissions;
+pub mod turns;
 
 pub use analysis::Analysis;
-pub use connection::{Connection, Settings};
+pub use connection::{Connection, Opening, Settings};
 pub use course::{Budget, Course, Limiter};
 pub use diagnosis::Diagnosis;
 pub use flow::Flow;

@@ -101,6 +101,16 @@ impl Round {
         self.spent.iter().sum()
     }
 
+    /// Did the congestion window alone hold the sender for most of it, nothing being repaired?
+    pub fn held_by_window(&self) -> bool {
+        self.resent == 0 && self.sent > 0 && self.of(Spent::Window) * 4 >= self.length() * 3
+    }
+
+    /// Did most bursts end with PSH, as they do where a send buffer has no more?
+    pub fn drained(&self) -> bool {
+        self.waits > 0 && self.waits_after_push * 4 >= self.waits * 3
+    }
+
     pub(crate) fn of(&self, what: Spent) -> u64 {
         self.spent[what as usize]
     }

@@ -1,9 +1,8 @@
 //! Which system an end runs, by its SYN: what passive fingerprinting (Zalewski's p0f) goes by,
 //! cut down to the systems that are modelled here.
 
-use packet::{Dir, Flags, SynLayout};
-
-use diagnose::Packet;
+use diagnose::Analysis;
+use packet::{Dir, SynLayout};
 
 /// A system, as far as a SYN tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,14 +27,9 @@ impl System {
     }
 
     /// Of the end that sends data of direction `dir`.
-    pub fn of(packets: &[Packet], dir: Dir) -> Self {
-        let syn = packets
-            .iter()
-            .map(|packet| &packet.segment)
-            .find(|segment| segment.dir == dir && segment.flags.has(Flags::SYN));
-        let Some(syn) = syn else { return Self::Unknown };
-        let Some(options) = syn.syn_options() else { return Self::Unknown };
-        match (options.layout, syn.window) {
+    pub fn of(analysis: &Analysis, dir: Dir) -> Self {
+        let Some(syn) = analysis.openings[dir as usize] else { return Self::Unknown };
+        match (syn.options.layout, syn.window) {
             (SynLayout::Linux, _) => Self::Linux,
             (SynLayout::FreeBsd, 65_535) => Self::FreeBsd,
             _ => Self::Unknown,

@@ -246,7 +246,7 @@ impl Fitted {
             told("application", format!("it wrote {bytes} B every {} us", every / 1_000));
         }
         let (sender, receiver) =
-            (System::of(packets, flow.dir), System::of(packets, flow.dir.back()));
+            (System::of(analysis, flow.dir), System::of(analysis, flow.dir.back()));
         told("ends", format!("by their SYNs, {} sends to {}", sender.name(), receiver.name()));
         Ok(Self {
             dir: flow.dir,

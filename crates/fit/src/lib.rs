@@ -2,18 +2,20 @@
 //!
 //! Reading order: [`Fitted`] (the estimates, each with what it rests on), `losses` (which packets
 //! were lost, and why), `writes` (what the application did), `ends` (which systems talk), `text`
-//! (the scenario file).
+//! (the scenario file); [`guesses`] (which controller it was).
 //!
 //! What it does not do: it runs nothing; `lab` runs the scenario and says how well it matches.
 
 mod ends;
 mod fitted;
 mod losses;
+mod senders;
 mod text;
 mod writes;
 
 pub use ends::System;
 pub use fitted::{Basis, Fitted, Late, Unfit};
 pub use losses::Losses;
+pub use senders::{Guess, TURNS, guesses};
 pub use text::Chance;
 pub use writes::Writes;

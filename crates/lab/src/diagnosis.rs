@@ -75,7 +75,8 @@ impl Report {
     /// # Errors
     /// The first file that cannot be read, or is of no use.
     pub fn read(sources: Vec<Source<'_>>) -> Result<Self, ReadError> {
-        Ok(Self::of(inputs::read(sources, Settings::default())?))
+        let settings = Settings { turns: fit::TURNS, ..Settings::default() };
+        Ok(Self::of(inputs::read(sources, settings)?))
     }
 
     /// Judges everything that was read.

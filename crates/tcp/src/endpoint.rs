@@ -1,10 +1,6 @@
 //! One side of a connection: its state and the doors through which the world reaches it.
 
-use cc::cubic::Variant;
-use cc::{
-    AnyController, Change, Controller, FreeBsdCubic, Growth, LinuxCubic, LinuxReno, NewReno,
-    RfcCubic,
-};
+use cc::{AnyController, Change, Controller, Growth};
 use machine::{Cx, Signal};
 use packet::{Dir, IpVersion, Segment, SynLayout};
 use record::{Cause, Event, Purpose, Recorder, SenderState, Waiting};
@@ -135,19 +131,7 @@ impl Endpoint {
             RtoRule::Linux => RttLinux::new(profile.hz).into(),
             RtoRule::Rfc => RttRfc::new().into(),
         };
-        let cc = match cfg.algorithm {
-            cc::Algorithm::NewReno => NewReno::new(profile.newreno).into(),
-            cc::Algorithm::Reno => LinuxReno::new().into(),
-            cc::Algorithm::Cubic(Variant::FreeBsd(params)) => {
-                FreeBsdCubic::new(params, profile.newreno, profile.hz).into()
-            }
-            cc::Algorithm::Cubic(Variant::Linux) => LinuxCubic::new(profile.hz).into(),
-            cc::Algorithm::Cubic(Variant::Rfc) => RfcCubic::new().into(),
-            cc::Algorithm::Outside(outside) => match profile.rto {
-                RtoRule::Linux => outside.on_linux(),
-                _ => outside.on_freebsd(profile.newreno),
-            },
-        };
+        let cc = profile.build(cfg.algorithm);
         let state = match cfg.side {
             Side::Client => State::Closed,
             Side::Server => State::Listen,

@@ -11,7 +11,9 @@ mod rfc;
 use core::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
+use cc::cubic::Variant;
 use cc::registry::{self, Algorithm, NoController};
+use cc::{AnyController, FreeBsdCubic, LinuxCubic, LinuxReno, NewReno, RfcCubic};
 use packet::SynLayout;
 use recovery::RtoBounds;
 use recovery::holes::HolesParams;
@@ -33,7 +35,7 @@ pub struct Profile {
     /// FreeBSD's NewReno in this version, its sysctls applied.
     pub newreno: cc::newreno::Params,
     /// The system's own CUBIC; `None` where it is not modelled.
-    pub cubic: cc::cubic::Variant,
+    pub cubic: Variant,
     /// Shrink the window of a connection that was idle (`tcp_slow_start_after_idle`; FreeBSD
     /// always does).
     pub after_idle: bool,
@@ -394,6 +396,23 @@ impl Profile {
     /// [`NoController`] says whether the name is real at all.
     pub fn algorithm(&self, name: &str) -> Result<Algorithm, NoController> {
         registry::find(name, self.cubic)
+    }
+
+    /// A controller of that kind as this system runs it.
+    pub fn build(&self, algorithm: Algorithm) -> AnyController {
+        match algorithm {
+            Algorithm::NewReno => NewReno::new(self.newreno).into(),
+            Algorithm::Reno => LinuxReno::new().into(),
+            Algorithm::Cubic(Variant::FreeBsd(params)) => {
+                FreeBsdCubic::new(params, self.newreno, self.hz).into()
+            }
+            Algorithm::Cubic(Variant::Linux) => LinuxCubic::new(self.hz).into(),
+            Algorithm::Cubic(Variant::Rfc) => RfcCubic::new().into(),
+            Algorithm::Outside(outside) => match self.rto {
+                RtoRule::Linux => outside.on_linux(),
+                _ => outside.on_freebsd(self.newreno),
+            },
+        }
     }
 }
 

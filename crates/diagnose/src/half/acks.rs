@@ -1,9 +1,10 @@
 //! ACKs reach the sender.
 
-use super::{Ack, Half};
+use super::{Ack, Half, Heard};
 use crate::outstanding::Sent;
 use crate::place::CapturePoint;
 use crate::rounds::Spent;
+use crate::turns::What;
 
 impl Half {
     /// An ACK passes the capture point on its way to the sender.
@@ -72,9 +73,21 @@ impl Half {
             self.una = place;
             self.fack = self.fack.max(place);
         }
-        self.learn(&news, ack, old_una, at);
+        let rtt = self.learn(&news, ack, old_una, at);
         self.offer(place, ack);
-        self.progress(at, place > old_una || news.bytes > 0);
+        let advanced = place > old_una || news.bytes > 0;
+        let was_in_episode = self.in_episode;
+        self.progress(at, advanced);
+        if advanced {
+            let what = match was_in_episode && !self.in_episode {
+                true => What::Recovered(self.episode()),
+                false => What::Acked,
+            };
+            let una = self.una.max(self.start);
+            let acked = una - old_una.max(self.start).min(una);
+            let heard = Heard { acked, delivered: news.bytes, late: news.late_extent, rtt };
+            self.turn(at, what, una, heard);
+        }
     }
 
     fn sack_blocks(&mut self, ack: &Ack, place: u64, news: &mut News) {
@@ -129,8 +142,14 @@ impl Half {
         }
     }
 
-    /// What the delivery of data says.
-    fn learn(&mut self, news: &News, ack: &Ack, old_una: u64, at: u64) {
+    /// What the delivery of data says. Returns the round trip of the newest of them, 0 if it is
+    /// not known.
+    fn learn(&mut self, news: &News, ack: &Ack, old_una: u64, at: u64) -> u64 {
+        let mut took = match self.begin.point {
+            // There the echoes of data tell it.
+            CapturePoint::Receiver => self.rtt.latest.unwrap_or(0),
+            _ => 0,
+        };
         let at_sender = self.begin.point != CapturePoint::Receiver;
         if news.bytes > 0 {
             self.rounds.now.acks += 1;
@@ -154,6 +173,7 @@ impl Half {
                 && let Some(latest) = self.rtt.latest
             {
                 self.rounds.sample(latest);
+                took = latest;
             }
         }
         if at_sender && news.late_bytes > 0 {
@@ -174,6 +194,7 @@ impl Half {
                 self.found_spurious(packets, episode);
             }
         }
+        took
     }
 
     /// The window the receiver offers, unless the ACK is out of date.

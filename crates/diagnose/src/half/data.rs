@@ -2,12 +2,17 @@
 
 use packet::Flags;
 
-use super::Half;
+use super::{Half, Heard};
 use crate::Packet;
 use crate::episodes::{Episode, KEPT, Trigger};
 use crate::outstanding::Sent;
 use crate::place::CapturePoint;
 use crate::rounds::{Before, Spent};
+use crate::turns::What;
+
+/// No timer runs out sooner, in ns (Linux: 200 ms, FreeBSD: 230 ms, RFC 6298: 1 s), measured a little
+/// short.
+const SHORTEST_TIMEOUT: u64 = 190_000_000;
 
 /// What a stretch of data below `nxt` is.
 enum Again {
@@ -47,6 +52,7 @@ impl Half {
                 (self.una, self.nxt, self.fack, self.mark) = (start, start, start, start);
                 self.start = start;
             }
+            self.turn(at, What::Begun, self.una, Heard::default());
         }
         if len == 1 && start + 1 == self.nxt && self.una == self.nxt {
             return self.probe();
@@ -72,6 +78,7 @@ impl Half {
         self.emptied = None;
         let flight = self.flight();
         self.rounds.now.flight = self.rounds.now.flight.max(flight);
+        self.turns.sent(flight);
     }
 
     /// Nothing of the stream: an end of it, or a probe.
@@ -227,6 +234,7 @@ impl Half {
             self.spend(Spent::Idle, at);
             self.round_over = false;
             self.next_round(at, frame, Before::Idle);
+            self.turn(at, What::Rest(at - self.last_sent.min(at)), self.una, Heard::default());
             self.suspect = behind_loss.then_some((at - emptied, at));
         } else {
             self.pause(at - emptied, frame);
@@ -291,7 +299,7 @@ impl Half {
                 if at_receiver && !spurious {
                     self.passed(at, end - start);
                 }
-                self.resent((start, end), at, frame, copies, spurious);
+                self.resent((start, end), at, frame, (copies, last_at), spurious);
             }
         }
     }
@@ -301,7 +309,7 @@ impl Half {
         (start, end): (u64, u64),
         at: u64,
         frame: u64,
-        copies: u8,
+        (copies, before): (u8, u64),
         spurious: bool,
     ) {
         let packets = self.packets(end - start);
@@ -309,7 +317,7 @@ impl Half {
         self.counts.spurious += if spurious { packets } else { 0 };
         self.counts.retransmitted_bytes += end - start;
         self.rounds.now.resent += end - start;
-        let trigger = self.trigger((start, end), at, copies);
+        let trigger = self.trigger((start, end), at, copies, before);
         if self.in_timeout || matches!(trigger, Trigger::Timer | Trigger::Probe) {
             self.spend(Spent::Timeout, at);
         } else if self.in_episode {
@@ -330,6 +338,10 @@ impl Half {
         } else {
             self.begin_episode(trigger, (start, end), at, frame);
         }
+        if trigger == Trigger::Timer {
+            self.last_timer = at;
+            self.turn(at, What::Timeout(self.episode()), self.una, Heard::default());
+        }
         let index = self.episodes.len();
         if let Some(episode) = self.episodes.last_mut()
             && self.in_episode
@@ -346,10 +358,16 @@ impl Half {
         self.open.push((start, end), at, packets, index as u32, spurious);
     }
 
-    /// What set this retransmission off?
-    fn trigger(&self, (start, end): (u64, u64), at: u64, copies: u8) -> Trigger {
+    /// What set this retransmission off? The copy `before` it left then.
+    fn trigger(&self, (start, end): (u64, u64), at: u64, copies: u8, before: u64) -> Trigger {
         let silent = at.saturating_sub(self.last_ack.max(self.last_sent));
         let srtt = self.smoothed();
+        // A stack that does not find lost retransmissions waits for its timer, however many ACKs
+        // come for what lies behind (FreeBSD without net.inet.tcp.do_lrd).
+        let waited = at.saturating_sub(before.max(self.last_timer));
+        if start == self.una && copies > 2 && waited >= SHORTEST_TIMEOUT && waited >= srtt {
+            return Trigger::Timer;
+        }
         // An answer comes within half a round trip; RACK's reordering timer is a quarter of one
         // (RFC 8985 section 6.2).
         if silent <= (srtt / 2).max(self.reaction()) {
@@ -360,8 +378,7 @@ impl Half {
         if end == self.nxt && copies <= 2 && silent < srtt * 5 / 2 + lone + 10_000_000 {
             return Trigger::Probe;
         }
-        // No timer runs out sooner than this (Linux: 200 ms, FreeBSD: 230 ms, RFC 6298: 1 s).
-        if silent >= 190_000_000 && silent >= srtt { Trigger::Timer } else { Trigger::Acks }
+        if silent >= SHORTEST_TIMEOUT && silent >= srtt { Trigger::Timer } else { Trigger::Acks }
     }
 
     fn begin_episode(&mut self, trigger: Trigger, (_, end): (u64, u64), at: u64, frame: u64) {
@@ -391,6 +408,14 @@ impl Half {
             tail: end == self.nxt,
             over: false,
         });
+        if trigger != Trigger::Timer {
+            self.turn(at, What::Loss(self.episode()), self.una, Heard::default());
+        }
+    }
+
+    /// Number of the latest episode.
+    pub(super) fn episode(&self) -> u32 {
+        self.episodes.len().saturating_sub(1) as u32
     }
 
     /// The round trip when the loss happened: of packets around the lost one, which a sender hears

@@ -36,10 +36,20 @@ struct ConnectionJson {
     base_rtt_s: Option<f64>,
     mss_bytes: u64,
     time_budget: BudgetJson,
-    /// Filled by who replays senders.
-    profile_guess: [&'static str; 0],
+    /// Senders that may have been this one, the best fitting first.
+    profile_guess: Vec<GuessJson>,
     primary: Option<&'static str>,
     findings: Vec<FindingJson>,
+}
+
+#[derive(Serialize)]
+struct GuessJson {
+    profile: &'static str,
+    cc: &'static str,
+    fits: bool,
+    misfit: f64,
+    rounds: usize,
+    slow_start_only: bool,
 }
 
 struct BudgetJson(diagnose::Budget);
@@ -159,7 +169,7 @@ fn connection_json(report: &FileReport, one: &Judged) -> ConnectionJson {
         base_rtt_s: diagnosis.course.path.base_rtt.map(|ns| ns as f64 / 1e9),
         mss_bytes: flow.map_or(0, |flow| flow.mss),
         time_budget: BudgetJson(diagnosis.course.budget),
-        profile_guess: [],
+        profile_guess: fit::guesses(analysis).iter().map(guess_json).collect(),
         primary: diagnosis.primary,
         findings: diagnosis
             .findings
@@ -167,6 +177,11 @@ fn connection_json(report: &FileReport, one: &Judged) -> ConnectionJson {
             .map(|found| finding_json(found, analysis.stream))
             .collect(),
     }
+}
+
+fn guess_json(guess: &fit::Guess) -> GuessJson {
+    let &fit::Guess { profile, cc, misfit, rounds, slow_start_only } = guess;
+    GuessJson { profile, cc, fits: guess.fits(), misfit, rounds, slow_start_only }
 }
 
 fn finding_json(found: Finding, stream: u32) -> FindingJson {

@@ -157,8 +157,27 @@ fn connection(judged: &Judged, diagnosis: &Diagnosis, file: &str, view: View, ou
         facts.push(format!("{} of them for nothing", counts.spurious));
     }
     let _ = writeln!(out, "  {}", facts.join("; "));
+    sender(&fit::guesses(analysis), out);
     budget(&course.budget, view.look, out);
     findings(judged, diagnosis, file, view, out);
+}
+
+/// Which senders would have had such windows.
+fn sender(guesses: &[fit::Guess], out: &mut String) {
+    let Some(best) = guesses.first() else { return };
+    let name = |guess: &fit::Guess| format!("{} {}", guess.profile, guess.cc);
+    let off = |guess: &fit::Guess| format!("{:.1} %", 100.0 * guess.misfit);
+    let (equal, others): (Vec<_>, Vec<_>) = guesses.iter().partition(|guess| guess.equals(best));
+    let equal: Vec<_> = equal.into_iter().map(name).collect();
+    let found = if best.fits() { "sends like" } else { "sends like none known; nearest" };
+    let rounds = many(best.rounds as u64, "round trip");
+    let of = if best.slow_start_only { " of slow start" } else { "" };
+    let _ =
+        write!(out, "  {found} {}: window {} off in {rounds}{of}", equal.join(" or "), off(best));
+    for other in others.iter().take(2) {
+        let _ = write!(out, "; {} {}", name(other), off(other));
+    }
+    out.push('\n');
 }
 
 fn findings(judged: &Judged, diagnosis: &Diagnosis, file: &str, view: View, out: &mut String) {

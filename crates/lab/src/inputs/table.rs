@@ -20,6 +20,9 @@ use super::crossing::{MOST_CROSSING, Seen};
 use super::join::{Pair, Side, join};
 use super::logs::{Anchor, Log};
 
+/// Fewer turns of a sender tell nothing.
+const LEAST_TURNS: usize = 64;
+
 /// Where something was seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Point {
@@ -288,7 +291,10 @@ impl Table {
         let stream = self.streams.1;
         self.streams.1 += 1;
         let index = self.live.len() as u32;
-        let connection = Connection::new(ends, stream, self.settings);
+        // Many connections share the room there is.
+        let turns = self.settings.turns / (1 + stream as usize);
+        let turns = if turns < LEAST_TURNS { 0 } else { turns };
+        let connection = Connection::new(ends, stream, Settings { turns, ..self.settings });
         let before = self.last.insert(key, index);
         self.live.push(Live {
             point,
