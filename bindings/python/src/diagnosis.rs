@@ -27,7 +27,7 @@ pub(crate) fn diagnose_files(
 ) -> PyResult<(String, String)> {
     let files = paths.iter().map(|path| opened(path)).collect::<PyResult<Vec<_>>>()?;
     watch(py, 1, None, |_| {
-        let mut report = Report::read(files.into_iter().map(source).collect())
+        let mut report = Report::read(files.into_iter().map(source).collect(), false)
             .map_err(|error| PyValueError::new_err(format!("cannot diagnose {error}")))?;
         if let Some(flow) = flow
             && !report.keep_flow(flow)
@@ -88,7 +88,7 @@ fn source((name, file): (String, File)) -> Source<'static> {
 
 fn stream(source: Source<'_>, flow: Option<u32>) -> PyResult<Stream> {
     let reading =
-        inputs::read(vec![source], Settings { keep_packets: true, ..Settings::default() })
+        inputs::read(vec![source], Settings { packets: usize::MAX, ..Settings::default() })
             .map_err(|error| PyValueError::new_err(format!("cannot read {error}")))?;
     let bytes = |stream: &Stream| stream.analysis.main().map_or(0, |flow| flow.bytes);
     let found = match flow {

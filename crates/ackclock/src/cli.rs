@@ -80,6 +80,7 @@ Examples:
   ackclock diagnose slow.pcapng.xz --flow 3      one connection (Wireshark's tcp.stream)
   tcpdump -i em0 -s 128 -w - port 443 | ackclock diagnose -
   ackclock diagnose slow.pcap --json | jq '.connections[0].primary'
+  ackclock diagnose slow.pcap --report slow.html the graphs, with the findings on them
   ackclock diagnose ci.pcap --fail-on warning    exit 1 if something costs a tenth of the time
   ackclock diagnose ci.pcap --fail-on CC204      exit 1 if there was a timeout
 
@@ -106,6 +107,9 @@ pub(crate) struct DiagnoseArgs {
     /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,
+    /// Write a page (HTML, self-contained) with the time-sequence graphs and the findings on them
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
     /// Exit with 1 on a finding of this severity (note, warning, error) or worse, or with this code
     #[arg(long, value_name = "SEVERITY|CODE")]
     pub(crate) fail_on: Option<String>,

@@ -43,7 +43,7 @@ pub struct Analysis {
     pub flows: [Option<Box<Flow>>; 2],
     /// What kernels' own logs said.
     pub states: States,
-    /// All its packets, where [`Settings::keep_packets`](crate::Settings::keep_packets) asked.
+    /// Its packets, the first [`Settings::packets`](crate::Settings::packets) of them.
     pub packets: Vec<Packet>,
 }
 

@@ -17,9 +17,8 @@ const PROBATION: usize = 256;
 /// What the reader decides before the first packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Settings {
-    /// Keep every packet in [`Analysis::packets`] (a list that grows with the connection), for who
-    /// replays senders on its ACKs.
-    pub keep_packets: bool,
+    /// Keep so many packets in [`Analysis::packets`] at most, for who draws them or replays senders.
+    pub packets: usize,
     /// Keep so many [turns](crate::turns) of each sender at most.
     pub turns: usize,
 }
@@ -49,7 +48,7 @@ pub(crate) struct Syn {
 ///
 /// Kept of it: what is under way, and bounded lists (8192 retransmissions, 16384 recoveries, 4096
 /// rounds, 256 packets until the capture point is known); with
-/// [`Settings::keep_packets`] every packet too.
+/// [`Settings::packets`] as many packets too.
 #[derive(Debug)]
 pub struct Connection {
     ends: Endpoints,
@@ -104,7 +103,7 @@ impl Connection {
     /// The next packet.
     pub fn push(&mut self, packet: &Packet) {
         self.frames += 1;
-        if self.settings.keep_packets {
+        if self.packets.len() < self.settings.packets {
             self.packets.push(*packet);
         }
         let at = packet.at.as_nanos();

@@ -25,7 +25,7 @@ pub enum Unfit {
     NoData,
     /// No acknowledgment of data was seen, so that there is no round trip.
     NoRoundTrip,
-    /// The packets were not kept ([`diagnose::Settings::keep_packets`]).
+    /// The packets were not kept ([`diagnose::Settings::packets`]).
     NoPackets,
 }
 

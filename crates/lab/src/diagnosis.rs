@@ -4,7 +4,9 @@
 //! shows its complaints, [`Report::json`] for programs; [`explain`] has the background of a code.
 
 mod explain;
+mod joined;
 mod json;
+mod page;
 mod text;
 
 use diagnose::rules::{Finding, Neighbour, Severity, rule};
@@ -16,11 +18,15 @@ use crate::inputs::{self, File, ReadError, Reading, Source, Stream};
 pub use explain::{UnknownCode, explain, list};
 pub use text::View;
 
+use joined::Joined;
+
 /// Connections with their findings, by file.
 #[derive(Debug)]
 pub struct Report {
     /// The files, in the order given.
     pub files: Vec<FileReport>,
+    /// Connections that two captures saw.
+    joined: Vec<Joined>,
 }
 
 /// The connections of a file.
@@ -72,15 +78,21 @@ impl FailOn {
 impl Report {
     /// Reads files of any kind and judges what is in them.
     ///
+    /// `graphs`: packets are kept for the graphs of a [page](Self::page).
+    ///
     /// # Errors
     /// The first file that cannot be read, or is of no use.
-    pub fn read(sources: Vec<Source<'_>>) -> Result<Self, ReadError> {
-        let settings = Settings { turns: fit::TURNS, ..Settings::default() };
+    pub fn read(sources: Vec<Source<'_>>, graphs: bool) -> Result<Self, ReadError> {
+        let packets = if graphs { page::PACKETS } else { 0 };
+        let settings = Settings { turns: fit::TURNS, packets };
         Ok(Self::of(inputs::read(sources, settings)?))
     }
 
     /// Judges everything that was read.
     pub fn of(reading: Reading) -> Self {
+        let names: Vec<_> = reading.files.iter().map(|file| file.name.clone()).collect();
+        let joined = reading.pairs.iter();
+        let joined = joined.filter_map(|pair| Joined::of(pair, &reading.streams, &names)).collect();
         let mut files: Vec<_> = reading
             .files
             .into_iter()
@@ -103,7 +115,7 @@ impl Report {
             file.connections.sort_by_key(|one| core::cmp::Reverse(one.cost));
             file.neighbours = neighbours;
         }
-        Self { files }
+        Self { files, joined }
     }
 
     /// Only the connections with this number; false if there is none.
@@ -113,6 +125,8 @@ impl Report {
             file.connections.retain(|one| one.stream.analysis.stream == number);
             found |= !file.connections.is_empty();
         }
+        let files = &self.files;
+        self.joined.retain(|pair| files.iter().any(|file| pair.concerns(&file.file.name, number)));
         found
     }
 
@@ -133,6 +147,16 @@ impl Judged {
     fn ends(&self) -> [String; 2] {
         let ends = self.stream.analysis.ends;
         self.stream.names.clone().unwrap_or_else(|| [ends.src.to_string(), ends.dst.to_string()])
+    }
+
+    /// Who sends to whom.
+    fn transfer(&self) -> String {
+        let [client, server] = self.ends();
+        if self.client_sends() {
+            format!("{client} > {server}")
+        } else {
+            format!("{server} > {client}")
+        }
     }
 
     /// The data judged.

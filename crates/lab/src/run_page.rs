@@ -28,6 +28,8 @@ use crate::sharing::Sharing;
 use flow::FlowStory;
 use needless::Needless;
 
+pub(crate) use panels::{of_curve, of_spans};
+
 /// Values that all series of a page may hold together.
 const POINTS: usize = 1_500_000;
 /// Flows that get plots of their own.

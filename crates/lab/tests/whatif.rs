@@ -22,7 +22,8 @@ fn read(capture: &Path) -> Stream {
     let bytes = Box::new(File::open(capture).unwrap());
     let source = Source { name: capture.display().to_string(), bytes };
     let reading =
-        inputs::read(vec![source], Settings { keep_packets: true, ..Settings::default() }).unwrap();
+        inputs::read(vec![source], Settings { packets: usize::MAX, ..Settings::default() })
+            .unwrap();
     let bytes = |stream: &Stream| stream.analysis.main().map_or(0, |flow| flow.bytes);
     reading.streams.into_iter().max_by_key(bytes).unwrap()
 }
@@ -72,7 +73,8 @@ fn a_larger_limit_is_predicted_from_the_capture_of_the_mail() {
     let bytes = seen.finish().unwrap();
     let source = Source { name: "the mail".into(), bytes: Box::new(bytes.as_slice()) };
     let reading =
-        inputs::read(vec![source], Settings { keep_packets: true, ..Settings::default() }).unwrap();
+        inputs::read(vec![source], Settings { packets: usize::MAX, ..Settings::default() })
+            .unwrap();
     let larger = "sender.knobs.net.inet.tcp.abc_l_var=45".to_owned();
     let question = Question { set: vec![larger.clone()], ..Question::default() };
     let answer = WhatIf::of(&reading.streams[0], &question).unwrap();

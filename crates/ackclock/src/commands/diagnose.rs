@@ -10,7 +10,7 @@ use lab::inputs::Source;
 
 use crate::cli::DiagnoseArgs;
 use crate::failure::{Failure, look_on};
-use crate::output;
+use crate::output::{self, OutFile};
 use crate::progress::Watched;
 
 /// Connections shown in full unless another number is asked for.
@@ -23,7 +23,13 @@ pub(super) fn run(args: &DiagnoseArgs) -> Result<ExitCode, Failure> {
         return Err(Failure::new("standard input can be read only once"));
     }
     let sources = args.files.iter().map(|file| source(file)).collect::<Result<Vec<_>, _>>()?;
-    let mut report = Report::read(sources).map_err(|error| {
+    let page = args.report.as_deref().map(OutFile::create).transpose()?;
+    for file in &args.files {
+        if page.as_ref().is_some_and(|page| page.is(file)) {
+            return Err(Failure::new(format!("{} is to be read", file.display())));
+        }
+    }
+    let mut report = Report::read(sources, page.is_some()).map_err(|error| {
         Failure::new(format!("cannot diagnose {error}"))
             .hint("captures are those of tcpdump and Wireshark; text is that of tcpdump")
     })?;
@@ -32,6 +38,11 @@ pub(super) fn run(args: &DiagnoseArgs) -> Result<ExitCode, Failure> {
     {
         return Err(Failure::new(format!("there is no connection {flow}"))
             .hint("connections are numbered from 0, as tcp.stream in Wireshark; without --flow all are listed"));
+    }
+    if let (Some(mut out), Some(path)) = (page, args.report.as_deref()) {
+        let failure = |error: &io::Error| Failure::file("write", path, error);
+        report.page().write(&mut out).map_err(|error| failure(&error))?;
+        out.commit()?;
     }
     let text = if args.json {
         report.json(args.limit.unwrap_or(usize::MAX))

@@ -172,3 +172,18 @@ fn cut_anywhere_there_is_an_answer_or_a_reason() {
         assert!(code == 0 || code == 2, "{length} bytes: {code}");
     }
 }
+
+#[test]
+fn a_page_takes_no_file_that_is_to_be_read() {
+    let place = Place::new("a_page_takes_no_file_that_is_to_be_read");
+    let capture = root("golden/linux/h1_rwnd_cubic/sender.pcap.xz");
+    let copy = std::fs::read(&capture).unwrap();
+    place.write("copy.pcap.xz", &copy);
+    let failed = place.run(&["diagnose", "copy.pcap.xz", "--report", "copy.pcap.xz"]).refused();
+    assert!(failed.contains("copy.pcap.xz is to be read"), "{failed}");
+    assert_eq!(place.read("copy.pcap.xz"), copy);
+    // No page is left of what cannot be diagnosed.
+    place.write("nothing.pcap", b"");
+    place.run(&["diagnose", "nothing.pcap", "--report", "page.html"]).refused();
+    assert_eq!(place.files(), ["copy.pcap.xz", "nothing.pcap"]);
+}

@@ -315,3 +315,24 @@ fn a_published_case_is_told() {
     assert!(browser.number("ackclock.points('mail')") > 50.0);
     assert_eq!(browser.errors(), [""; 0]);
 }
+
+#[test]
+fn a_diagnosis_shows_its_findings_on_the_graph() {
+    let place = place("diagnose");
+    let capture = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../golden/linux/h1_rwnd_cubic/sender.pcap.xz");
+    ackclock(&place, &["diagnose", &capture.display().to_string(), "--report", "diagnose.html"]);
+    let Some(mut browser) = Browser::start(&place) else { return };
+    look(&mut browser, &place.join("diagnose.html"));
+    browser.open(&place.join("diagnose.html"), DESK, false);
+    // 2,781 packets of data, and as many acknowledgments again.
+    assert!(browser.number("ackclock.points('file-0-flow-0')") > 4_000.0);
+    let rows = "[...document.querySelectorAll('caption')].find(c => c.textContent === 'Findings').parentElement";
+    assert!(browser.text(&format!("{rows}.textContent")).contains("CC401"));
+    // Its code leads to its time in the graph.
+    let before = browser.picture(false);
+    browser.value(&format!("{rows}.querySelector('button.jump').click()"));
+    browser.settle();
+    assert_ne!(browser.picture(false), before);
+    assert_eq!(browser.errors(), [""; 0]);
+}

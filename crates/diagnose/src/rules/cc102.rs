@@ -8,7 +8,7 @@
 //! Cost: the time of the ramp's rounds less what their bytes take at the rate of the path. What
 //! stretch ACKs add is CC101's; a ramp that overran the queue is CC103's.
 
-use super::case::{Case, count, number, percent, seconds, size, time};
+use super::case::{Case, count, number, percent, seconds, size, time, many};
 use super::{Finding, Rule, Severity, cc101};
 use crate::course::Blame;
 use crate::rounds::Before;
@@ -56,8 +56,8 @@ fn check(case: &Case<'_>) -> Option<Finding> {
         .at((ramp.from, ramp.to), (ramp.frame, case.flow.rounds.get(ramp.rounds.1 + 1).map_or(case.flow.last_frame, |next| next.frame)))
         .with([
             number("ramp_s", seconds(ramp.time), "ramp", format!(
-                "from {} to {} MSS in {} round trips, {} of the time at work",
-                case.segments(first), case.segments(last), ramp.rounds.1 - ramp.rounds.0 + 1,
+                "from {} to {} MSS in {}, {} of the time at work",
+                case.segments(first), case.segments(last), many((ramp.rounds.1 - ramp.rounds.0 + 1) as u64, "round trip"),
                 percent(ramp.time, case.active()),
             )),
             count("bytes", case.flow.bytes, "transfer", size(case.flow.bytes)),

@@ -7,7 +7,7 @@
 //! Cost: the time of the rounds after that, until the queue was first seen busy or something else
 //! took over, less what their bytes take at the rate of the path.
 
-use super::case::{Case, count, number, rate, size, time};
+use super::case::{Case, count, number, rate, size, time, many};
 use super::{Confidence, Finding, Rule};
 use crate::course::Blame;
 use crate::rounds::Before;
@@ -79,7 +79,7 @@ fn check(case: &Case<'_>) -> Option<Finding> {
                 "rounds_after",
                 case.course.after_exit,
                 "after",
-                format!("{} round trips of slow growth", case.course.after_exit),
+                format!("{} of slow growth", many(case.course.after_exit, "round trip")),
             ),
         ])
         .because("HyStart or a cached threshold ended slow start")

@@ -30,8 +30,9 @@ fn check(case: &Case<'_>) -> Option<Finding> {
         return None;
     }
     let title = format!(
-        "{} are longer than a segment, up to {} MSS",
+        "{} {} longer than a segment, up to {} MSS",
         super::case::many(counts.bursts, "captured packet"),
+        if counts.bursts == 1 { "is" } else { "are" },
         counts.longest_burst.div_ceil(case.flow.mss.max(1))
     );
     let mut finding = case

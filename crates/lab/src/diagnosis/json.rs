@@ -5,6 +5,7 @@ use diagnose::rules::{Evidence, Finding, Value};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
+use super::joined::Joined;
 use super::{FileReport, Judged, Report};
 
 /// Version of the JSON form; a new field does not change it, a changed or missing one does.
@@ -18,6 +19,9 @@ struct FileJson<'a> {
     frames: u64,
     problems: &'a [String],
     connections: Vec<ConnectionJson>,
+    /// What other captures of the same transfers say together with this one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    joined: Vec<&'a Joined>,
 }
 
 #[derive(Serialize)]
@@ -123,7 +127,17 @@ impl Report {
     /// As JSON: an object for one file, a list of them for several. `limit`: at most so many
     /// connections of each file.
     pub fn json(&self, limit: usize) -> String {
-        let files: Vec<_> = self.files.iter().map(|file| file_json(file, limit)).collect();
+        let files: Vec<_> = self
+            .files
+            .iter()
+            .map(|file| {
+                let of_file = |pair: &&Joined| pair.has(&file.file.name);
+                FileJson {
+                    joined: self.joined.iter().filter(of_file).collect(),
+                    ..file_json(file, limit)
+                }
+            })
+            .collect();
         let text = match files.as_slice() {
             [one] => serde_json::to_string_pretty(one),
             _ => serde_json::to_string_pretty(&files),
@@ -145,6 +159,7 @@ fn file_json(report: &FileReport, limit: usize) -> FileJson<'_> {
             .take(limit)
             .map(|one| connection_json(report, one))
             .collect(),
+        joined: Vec::new(),
     }
 }
 

@@ -32,6 +32,7 @@ impl Report {
             }
             file_text(file, view, &mut out);
         }
+        out.push_str(&self.joined_text());
         out
     }
 }
@@ -76,7 +77,7 @@ fn table(report: &FileReport, out: &mut String) {
         let limit = judged.primary.and_then(rule);
         rows.push([
             judged.stream.analysis.stream.to_string(),
-            transfer(judged),
+            judged.transfer(),
             size(judged.flow().map_or(0, |flow| flow.bytes)),
             time(judged.stream.analysis.duration().as_nanos()),
             rate(judged.goodput()),
@@ -107,15 +108,6 @@ fn table(report: &FileReport, out: &mut String) {
     }
 }
 
-fn transfer(judged: &Judged) -> String {
-    let [client, server] = judged.ends();
-    if judged.client_sends() {
-        format!("{client} > {server}")
-    } else {
-        format!("{server} > {client}")
-    }
-}
-
 fn connection(judged: &Judged, diagnosis: &Diagnosis, file: &str, view: View, out: &mut String) {
     let analysis = &judged.stream.analysis;
     let course = &diagnosis.course;
@@ -124,7 +116,7 @@ fn connection(judged: &Judged, diagnosis: &Diagnosis, file: &str, view: View, ou
         let _ = writeln!(
             out,
             "\nflow {number}  {}  {}, no data",
-            transfer(judged),
+            judged.transfer(),
             many(analysis.frames, "packet")
         );
         return findings(judged, diagnosis, file, view, out);
@@ -132,7 +124,7 @@ fn connection(judged: &Judged, diagnosis: &Diagnosis, file: &str, view: View, ou
     let _ = writeln!(
         out,
         "\nflow {number}  {}  {} in {}, {}",
-        transfer(judged),
+        judged.transfer(),
         size(flow.bytes),
         time(analysis.duration().as_nanos()),
         rate(judged.goodput())
@@ -157,14 +149,16 @@ fn connection(judged: &Judged, diagnosis: &Diagnosis, file: &str, view: View, ou
         facts.push(format!("{} of them for nothing", counts.spurious));
     }
     let _ = writeln!(out, "  {}", facts.join("; "));
-    sender(&fit::guesses(analysis), out);
+    if let Some(guess) = guess_text(&fit::guesses(analysis)) {
+        let _ = writeln!(out, "  {guess}");
+    }
     budget(&course.budget, view.look, out);
     findings(judged, diagnosis, file, view, out);
 }
 
 /// Which senders would have had such windows.
-fn sender(guesses: &[fit::Guess], out: &mut String) {
-    let Some(best) = guesses.first() else { return };
+pub(super) fn guess_text(guesses: &[fit::Guess]) -> Option<String> {
+    let best = guesses.first()?;
     let name = |guess: &fit::Guess| format!("{} {}", guess.profile, guess.cc);
     let off = |guess: &fit::Guess| format!("{:.1} %", 100.0 * guess.misfit);
     let (equal, others): (Vec<_>, Vec<_>) = guesses.iter().partition(|guess| guess.equals(best));
@@ -172,12 +166,19 @@ fn sender(guesses: &[fit::Guess], out: &mut String) {
     let found = if best.fits() { "sends like" } else { "sends like none known; nearest" };
     let rounds = many(best.rounds as u64, "round trip");
     let of = if best.slow_start_only { " of slow start" } else { "" };
-    let _ =
-        write!(out, "  {found} {}: window {} off in {rounds}{of}", equal.join(" or "), off(best));
+    let mut text =
+        format!("{found} {}: window {} off in {rounds}{of}", equal.join(" or "), off(best));
     for other in others.iter().take(2) {
-        let _ = write!(out, "; {} {}", name(other), off(other));
+        let _ = write!(text, "; {} {}", name(other), off(other));
     }
-    out.push('\n');
+    Some(text)
+}
+
+/// A finding without colours.
+pub(super) fn finding_text(found: &Finding, place: (&str, u32, u64)) -> String {
+    let mut out = String::new();
+    finding(found, place, Look::Plain, &mut out);
+    out.trim_start().to_owned()
 }
 
 fn findings(judged: &Judged, diagnosis: &Diagnosis, file: &str, view: View, out: &mut String) {

@@ -20,8 +20,8 @@ use super::crossing::{MOST_CROSSING, Seen};
 use super::join::{Pair, Side, join};
 use super::logs::{Anchor, Log};
 
-/// Fewer turns of a sender tell nothing.
-const LEAST_TURNS: usize = 64;
+/// Fewer packets or turns of a connection tell nothing.
+const LEAST: usize = 64;
 
 /// Where something was seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -291,10 +291,16 @@ impl Table {
         let stream = self.streams.1;
         self.streams.1 += 1;
         let index = self.live.len() as u32;
+        let share = |all: usize| match all / (1 + stream as usize) {
+            // All are wanted, however many.
+            _ if all == usize::MAX => all,
+            few if few < LEAST => 0,
+            some => some,
+        };
         // Many connections share the room there is.
-        let turns = self.settings.turns / (1 + stream as usize);
-        let turns = if turns < LEAST_TURNS { 0 } else { turns };
-        let connection = Connection::new(ends, stream, Settings { turns, ..self.settings });
+        let Settings { packets, turns } = self.settings;
+        let settings = Settings { packets: share(packets), turns: share(turns) };
+        let connection = Connection::new(ends, stream, settings);
         let before = self.last.insert(key, index);
         self.live.push(Live {
             point,

@@ -14,7 +14,7 @@ mod joined;
 mod logs;
 mod quic;
 
-const KEEP: Settings = Settings { keep_packets: true, turns: 0 };
+const KEEP: Settings = Settings { packets: usize::MAX, turns: 0 };
 
 fn source<'a>(name: &str, bytes: &'a [u8]) -> Source<'a> {
     Source { name: name.to_owned(), bytes: Box::new(bytes) }

@@ -29,11 +29,11 @@ fn of_points(mut series: Series, (points, every): (Vec<Point>, i64)) -> Series {
     series.with_points(points.iter().map(|point| (point.x, point.y)))
 }
 
-fn of_curve(name: &str, role: Role, mark: Mark, curve: Curve) -> Series {
+pub(crate) fn of_curve(name: &str, role: Role, mark: Mark, curve: Curve) -> Series {
     of_points(Series::new(name, role, mark), curve.finish())
 }
 
-fn of_spans(name: &str, role: Role, mark: Mark, spans: Spans) -> Series {
+pub(crate) fn of_spans(name: &str, role: Role, mark: Mark, spans: Spans) -> Series {
     let (spans, every) = spans.finish();
     let mut series = Series::new(name, role, mark);
     if every > 0 {
