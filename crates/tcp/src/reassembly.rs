@@ -1,4 +1,9 @@
 //! Bytes that arrived out of order, and the SACK blocks that tell of them (RFC 2018 section 4).
+//!
+//! A window may have thousands of holes: ranges are found by bisection, those touched last stand at
+//! the end of a list of their own.
+
+use std::collections::VecDeque;
 
 use packet::{SackBlock, SackBlocks};
 use units::{Offset, SeqNum};
@@ -21,10 +26,19 @@ impl Range {
 /// Out-of-order ranges, sorted, disjoint and not adjacent.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Reassembly {
-    ranges: Vec<Range>,
+    ranges: VecDeque<Range>,
+    /// Left edge of what an arrival touched, and its number; the newest last. An entry is stale once
+    /// its range was touched again, joined to another or taken in.
+    recent: Vec<(Offset, u64)>,
     held: u64,
     arrivals: u64,
 }
+
+/// So far back the entry of a range that is touched again is looked for: what arrives touches few
+/// ranges at a time.
+const LATELY: usize = 8;
+/// So many stale entries may gather beside those of the ranges.
+const STALE: usize = 64;
 
 impl Reassembly {
     pub(crate) fn is_empty(&self) -> bool {
@@ -43,24 +57,37 @@ impl Reassembly {
         let first = self.ranges.partition_point(|range| range.right < left);
         let last = self.ranges.partition_point(|range| range.left <= right);
         let mut merged = Range { left, right, touched: self.arrivals };
-        match self.ranges.get(first..last) {
-            Some([]) | None => {
-                if self.ranges.len() >= most {
-                    return false;
-                }
-                self.held += right - left;
-                self.ranges.insert(first, merged);
+        if first >= last {
+            if self.ranges.len() >= most {
+                return false;
             }
-            Some(touching) => {
-                let before: u64 = touching.iter().map(Range::len).sum();
-                merged.left = merged.left.min(touching[0].left);
-                merged.right = merged.right.max(touching[touching.len() - 1].right);
-                self.held += merged.len() - before;
-                self.ranges[first] = merged;
-                self.ranges.drain(first + 1..last);
-            }
+            self.held += right - left;
+            self.ranges.insert(first, merged);
+        } else {
+            let before: u64 = self.ranges.range(first..last).map(Range::len).sum();
+            merged.left = merged.left.min(self.ranges[first].left);
+            merged.right = merged.right.max(self.ranges[last - 1].right);
+            self.held += merged.len() - before;
+            let old = self.ranges[first];
+            self.forget(&old);
+            self.ranges[first] = merged;
+            self.ranges.drain(first + 1..last);
+        }
+        self.recent.push((merged.left, merged.touched));
+        if self.recent.len() > 2 * self.ranges.len() + STALE {
+            let ranges = &self.ranges;
+            self.recent.retain(|&entry| live(ranges, entry).is_some());
         }
         true
+    }
+
+    /// The entry of a range that is touched again is dropped, if it is easily found.
+    fn forget(&mut self, range: &Range) {
+        let from = self.recent.len().saturating_sub(LATELY);
+        let entry = (range.left, range.touched);
+        if let Some(at) = self.recent[from..].iter().rposition(|&other| other == entry) {
+            self.recent.remove(from + at);
+        }
     }
 
     /// All up to `rcv_nxt` has arrived in order: returns where the stream now ends without a gap.
@@ -98,11 +125,8 @@ impl Reassembly {
         if let Some((left, right)) = duplicate {
             blocks.push(SackBlock { left: left.to_seq(isn), right: right.to_seq(isn) });
         }
-        let mut below = u64::MAX;
-        for _ in blocks.as_slice().len()..most {
-            let newest = self.ranges.iter().filter(|r| r.touched < below).max_by_key(|r| r.touched);
-            let Some(range) = newest else { break };
-            below = range.touched;
+        let newest = self.recent.iter().rev().filter_map(|&entry| live(&self.ranges, entry));
+        for range in newest.take(most.saturating_sub(blocks.as_slice().len())) {
             let block = SackBlock { left: range.left.to_seq(isn), right: range.right.to_seq(isn) };
             if !blocks.push(block) {
                 break;
@@ -110,6 +134,12 @@ impl Reassembly {
         }
         blocks
     }
+}
+
+/// The range of an entry, unless that is stale.
+fn live(ranges: &VecDeque<Range>, (left, touched): (Offset, u64)) -> Option<&Range> {
+    let at = ranges.partition_point(|range| range.left < left);
+    ranges.get(at).filter(|range| range.left == left && range.touched == touched)
 }
 
 #[cfg(test)]
@@ -175,6 +205,27 @@ mod tests {
             }
             assert_eq!(r.bytes(), bytes.len() as u64);
         }
+    }
+
+    #[test]
+    fn blocks_come_in_the_order_in_which_ranges_were_touched() {
+        let mut stream = Stream::named(4, "reassembly", "test");
+        let mut r = Reassembly::default();
+        let mut nxt = 0;
+        for _ in 0..5_000 {
+            let left = nxt + 1 + stream.below(2_000);
+            r.insert(Offset(left), Offset(left + 1 + stream.below(5)), usize::MAX);
+            if stream.below(30) == 0 {
+                nxt = r.advance(Offset(nxt + 1 + stream.below(100))).0;
+            }
+            let mut ranges: Vec<Range> = r.ranges.iter().copied().collect();
+            ranges.sort_by_key(|range| core::cmp::Reverse(range.touched));
+            let lefts: Vec<u32> = ranges.iter().take(3).map(|range| range.left.0 as u32).collect();
+            let blocks = r.sack_blocks(SeqNum(0), 3, None);
+            let told: Vec<u32> = blocks.as_slice().iter().map(|block| block.left.0).collect();
+            assert_eq!(told, lefts);
+        }
+        assert!(r.recent.len() <= 2 * r.ranges.len() + STALE + 1, "{}", r.recent.len());
     }
 
     #[test]
