@@ -8,7 +8,7 @@
 //! Cost: the time of the ramp's rounds less what their bytes take at the rate of the path. What
 //! stretch ACKs add is CC101's; a ramp that overran the queue is CC103's.
 
-use super::case::{Case, count, number, percent, seconds, size, time, many};
+use super::case::{Case, count, many, number, percent, seconds, size, time};
 use super::{Finding, Rule, Severity, cc101};
 use crate::course::Blame;
 use crate::rounds::Before;

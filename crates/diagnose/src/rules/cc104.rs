@@ -7,7 +7,7 @@
 //! Cost: the time of the rounds after that, until the queue was first seen busy or something else
 //! took over, less what their bytes take at the rate of the path.
 
-use super::case::{Case, count, number, rate, size, time, many};
+use super::case::{Case, count, many, number, rate, size, time};
 use super::{Confidence, Finding, Rule};
 use crate::course::Blame;
 use crate::rounds::Before;

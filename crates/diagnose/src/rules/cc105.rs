@@ -8,7 +8,7 @@
 //!
 //! Cost: the lost time of the climbs, less one round trip per doubling.
 
-use super::case::{Case, count, doublings, number, seconds, time, many};
+use super::case::{Case, count, doublings, many, number, seconds, time};
 use super::{Finding, Rule};
 use crate::course::Blame;
 
@@ -74,7 +74,11 @@ fn check(case: &Case<'_>) -> Option<Finding> {
                     "climb_rounds",
                     longest.rounds,
                     "climb",
-                    format!("{}, {}", many(longest.rounds, "round trip"), time(longest.to - longest.from)),
+                    format!(
+                        "{}, {}",
+                        many(longest.rounds, "round trip"),
+                        time(longest.to - longest.from)
+                    ),
                 ),
                 number(
                     "climb_lost_s",
