@@ -75,7 +75,7 @@ impl Endpoint {
         let delay = Duration::from_micros(ack.delay << self.cfg.peer.ack_delay_exponent);
         let delay = match space {
             Space::Initial => Duration::ZERO,
-            _ if self.handshake.confirmed => delay.min(self.cfg.peer.max_ack_delay),
+            _ if self.handshake.confirmed => delay.min(self.max_ack_delay()),
             _ => delay,
         };
         self.rtt.on_sample(cx.now, rtt, delay);
@@ -199,7 +199,7 @@ impl Endpoint {
         self.totals.lost_packets += u64::from(packets);
         cx.emit(|| Event::Lost { packets });
         let rule = &self.cfg.profile.loss;
-        let period = self.rtt.timeout(rule.granularity) + self.cfg.peer.max_ack_delay;
+        let period = self.rtt.timeout(rule.granularity) + self.max_ack_delay();
         let period = period.saturating_mul(rule.persistent);
         let persistent = loss::persistent(lost, self.rtt.first_sample(), period);
         let event =

@@ -384,10 +384,18 @@ impl Endpoint {
         }
     }
 
+    /// How long the peer may delay an acknowledgment: as long as it has said, or as it was asked to
+    /// (draft-ietf-quic-ack-frequency section 4: who asks for more counts with more).
+    pub(crate) fn max_ack_delay(&self) -> Duration {
+        let asked = self.cfg.profile.ack_frequency;
+        let asked = asked.map(|asked| Duration::from_micros(asked.max_delay_us));
+        self.cfg.peer.max_ack_delay.max(asked.unwrap_or_default())
+    }
+
     pub(crate) fn pto_period(&self, space: Space) -> Duration {
         // Section 6.2.1: the peer delays acknowledgments of application data only.
         let delay = match space {
-            Space::Application => self.cfg.peer.max_ack_delay,
+            Space::Application => self.max_ack_delay(),
             Space::Initial | Space::Handshake => Duration::ZERO,
         };
         pto::period(&self.rtt, self.cfg.profile.loss.granularity, delay, self.pto_count)

@@ -5,6 +5,7 @@ use units::Duration;
 
 use super::pair::{CLIENT, Pair, SERVER};
 use crate::ack_policy::AckRule;
+use crate::packet::AckFrequency;
 use crate::profile::{INET_2025_02, Profile, RFC9002};
 
 fn ms(ms: u64) -> Duration {
@@ -242,4 +243,22 @@ fn tcp_controllers_drive_the_same_sender() {
     // Periods of 100 packets: a window of some 15 packets, 1.8 Mbit in 16 s at most. CUBIC keeps 70
     // percent of its window where the others keep half.
     assert!(took[2].max(took[3]) < took[0].min(took[1]), "{took:?}");
+}
+
+/// Of a receiver with a delay of its own of 25 ms: who asks it to wait longer waits as long before
+/// probing (draft-ietf-quic-ack-frequency section 4). Probes sent earlier drew an acknowledgment of all but
+/// the last of them, and so the next probe, without end.
+#[test]
+fn who_asks_for_delays_counts_with_them() {
+    let asks = AckFrequency { threshold: 1, max_delay_us: 900_000, reordering: 1 };
+    let client = Profile { ack_frequency: Some(asks), ..plain() };
+    let server = Profile { acks: AckRule { every: 2, ..plain().acks }, ..plain() };
+    let mut pair = Pair::new(client, server, ms(20));
+    pair.open();
+    pair.run_for(ms(500));
+    // The fifth packet goes unanswered for 900 ms.
+    pair.write(CLIENT, 5 * 1_231);
+    pair.run_for(Duration::from_secs(2));
+    let end = &pair.ends[CLIENT];
+    assert_eq!((end.totals().timeouts, end.acknowledged().get()), (0, 5 * 1_231));
 }
