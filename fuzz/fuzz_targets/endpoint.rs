@@ -15,7 +15,7 @@ use packet::{
 use record::{Off, Who};
 use tcp::profile::{NAMES, Profile};
 use tcp::{Config, Endpoint, Keepalive, Side, State};
-use units::{Duration, FlowId, Instant, SeqNum};
+use units::{Duration, FlowId, Instant, SeqNum, Stream};
 
 const STEP: usize = 16;
 const MOST_AT_ONCE: usize = 100_000;
@@ -52,6 +52,7 @@ impl Victim {
             side,
             flow: FlowId(0),
             ip: IpVersion::V4,
+            draws: Stream::named(1, "victim", "controller"),
             isn: SeqNum(0xffff_f000),
             timestamp: 5,
             clock_phase: Duration::ZERO,

@@ -1,14 +1,14 @@
 //! One controller of those there are, chosen while running.
 
-use units::{Bytes, Offset};
+use units::{Bytes, Instant, Offset};
 
 use crate::contract::{
-    AckSample, Acked, Change, Congested, Control, Controller, Established, Idle, Recovered,
-    RttSample,
+    AckSample, Acked, Change, Congested, Control, Controller, Established, Idle, RateSample,
+    Recovered, RttSample,
 };
 use crate::cubic::{FreeBsdCubic, LinuxCubic, RfcCubic};
 use crate::outside::Piloted;
-use crate::{LinuxReno, NewReno};
+use crate::{Bbr, LinuxReno, NewReno};
 
 /// Any controller, with what it grants: that is asked for several times between two changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,6 +31,8 @@ enum Which {
     LinuxCubic(LinuxCubic),
     /// RFC 9438's CUBIC.
     RfcCubic(RfcCubic),
+    /// Linux's BBR.
+    Bbr(Box<Bbr>),
     /// One that is written elsewhere.
     Piloted(Box<Piloted>),
 }
@@ -44,6 +46,7 @@ macro_rules! ask {
             Which::FreeBsdCubic($cc) => $call,
             Which::LinuxCubic($cc) => $call,
             Which::RfcCubic($cc) => $call,
+            Which::Bbr($cc) => $call,
             Which::Piloted($cc) => $call,
         }
     };
@@ -58,6 +61,7 @@ macro_rules! tell {
             Which::FreeBsdCubic($cc) => ($call, $cc.control(), $cc.in_recovery()),
             Which::LinuxCubic($cc) => ($call, $cc.control(), $cc.in_recovery()),
             Which::RfcCubic($cc) => ($call, $cc.control(), $cc.in_recovery()),
+            Which::Bbr($cc) => ($call, $cc.control(), $cc.in_recovery()),
             Which::Piloted($cc) => ($call, $cc.control(), $cc.in_recovery()),
         };
         $any.control = control;
@@ -115,6 +119,26 @@ impl Controller for AnyController {
 
     fn on_tx_start(&mut self, ticks: u64, last_sent: u64) {
         tell!(self, cc => cc.on_tx_start(ticks, last_sent));
+    }
+
+    fn on_rate_sample(&mut self, sample: &RateSample) -> Change {
+        tell!(self, cc => cc.on_rate_sample(sample))
+    }
+
+    fn on_restart(&mut self, now: Instant, ticks: u64, app_limited: bool) {
+        tell!(self, cc => cc.on_restart(now, ticks, app_limited));
+    }
+
+    fn is_whole(&self) -> bool {
+        ask!(self, cc => cc.is_whole())
+    }
+
+    fn min_burst(&self) -> Option<u32> {
+        ask!(self, cc => cc.min_burst())
+    }
+
+    fn windows_buffered(&self) -> u64 {
+        ask!(self, cc => cc.windows_buffered())
     }
 
     #[inline]
@@ -175,6 +199,12 @@ impl From<LinuxCubic> for AnyController {
 impl From<RfcCubic> for AnyController {
     fn from(cc: RfcCubic) -> Self {
         Self::new(Which::RfcCubic(cc))
+    }
+}
+
+impl From<Bbr> for AnyController {
+    fn from(cc: Bbr) -> Self {
+        Self::new(Which::Bbr(Box::new(cc)))
     }
 }
 

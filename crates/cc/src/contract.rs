@@ -37,6 +37,8 @@ pub struct Established {
     pub snd_scale: u8,
     /// Was our SYN (or SYN-ACK) sent more than once?
     pub syn_retransmitted: bool,
+    /// The round trip of the handshake, if it was measured.
+    pub rtt: Option<Duration>,
     /// Threshold remembered from earlier connections (FreeBSD's host cache); usually `None`.
     pub ssthresh: Option<Bytes>,
 }
@@ -311,9 +313,19 @@ pub trait Controller: Clone + Debug {
     }
 
     /// Data leaves while nothing is under way (`CA_EVENT_TX_START`), for controllers that are
-    /// whole.
-    fn on_restart(&mut self, now: Instant, ticks: u64) {
-        let _ = (now, ticks);
+    /// whole. `app_limited`: the application held the sender back (`tp->app_limited`).
+    fn on_restart(&mut self, now: Instant, ticks: u64, app_limited: bool) {
+        let _ = (now, ticks, app_limited);
+    }
+
+    /// Packets of a burst at least, where the controller has a say in that (`min_tso_segs`).
+    fn min_burst(&self) -> Option<u32> {
+        None
+    }
+
+    /// Windows that Linux's send buffer is to hold (`sndbuf_expand`).
+    fn windows_buffered(&self) -> u64 {
+        2
     }
 
     /// Does it set window and pacing rate itself, recoveries included, from delivery rates? Then

@@ -3,7 +3,7 @@
 //! Reading order: [`contract`] (what a controller is told and what it answers), [`newreno`]
 //! (FreeBSD's NewReno, by kernel version), [`linux_reno`] (Linux's `reno`), [`cubic`] (by system and
 //! version), [`linux`] (what Linux's controllers share), [`hystart`] and [`hystart_rfc`] (slow start that ends itself), [`quic_newreno`]
-//! (RFC 9002's, with events of its own), [`bbr`] (Linux's BBR, which no stack drives yet),
+//! (RFC 9002's, with events of its own), [`bbr`] (Linux's BBR, by delivery rates),
 //! [`any`](mod@any) (one of them, chosen while running), [`outside`] (those that are written elsewhere),
 //! [`registry`] (names users know).
 //!

@@ -52,6 +52,7 @@ mod tests {
             maxseg: 1_460,
             snd_scale: 10,
             syn_retransmitted: false,
+            rtt: None,
             ssthresh: None,
         });
         cc

@@ -458,6 +458,7 @@ mod tests {
             maxseg: 1_000,
             snd_scale: 7,
             syn_retransmitted: false,
+            rtt: None,
             ssthresh: None,
         });
         cc

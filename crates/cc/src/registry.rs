@@ -10,6 +10,8 @@ pub enum Algorithm {
     NewReno,
     /// Linux's `reno` ([`crate::LinuxReno`]).
     Reno,
+    /// Linux's `bbr` ([`crate::Bbr`]).
+    Bbr,
     /// CUBIC of some system and version ([`crate::cubic`]).
     Cubic(Variant),
     /// One that is written elsewhere, over the system's own Reno.
@@ -22,6 +24,7 @@ impl Algorithm {
         match self {
             Self::NewReno => "newreno",
             Self::Reno => "reno",
+            Self::Bbr => "bbr",
             Self::Cubic(_) => "cubic",
             Self::Outside(outside) => outside.name(),
         }
@@ -33,27 +36,29 @@ impl Algorithm {
 pub enum NoController {
     /// A real one, which Ackclock does not model yet.
     NotModelled,
+    /// It needs more of the stack than this system's has: `bbr` needs Linux's delivery rates.
+    OtherStack,
     /// No system has it.
     Unknown,
 }
 
 /// Names that [`find`] takes: those of the systems in alphabetical order, then those of variants.
-pub const NAMES: [&str; 3 + VARIANTS.len()] = {
-    let mut names = [""; 3 + VARIANTS.len()];
-    names[0] = "cubic";
-    names[1] = "newreno";
-    names[2] = "reno";
+pub const NAMES: [&str; 4 + VARIANTS.len()] = {
+    let mut names = [""; 4 + VARIANTS.len()];
+    names[0] = "bbr";
+    names[1] = "cubic";
+    names[2] = "newreno";
+    names[3] = "reno";
     let mut at = 0;
     while at < VARIANTS.len() {
-        names[3 + at] = VARIANTS[at].0;
+        names[4 + at] = VARIANTS[at].0;
         at += 1;
     }
     names
 };
 
 /// Names that systems know and [`find`] answers with [`NoController::NotModelled`].
-pub const NOT_MODELLED: [&str; 8] =
-    ["bbr", "cdg", "chd", "dctcp", "hd", "htcp", "vegas", "westwood"];
+pub const NOT_MODELLED: [&str; 7] = ["cdg", "chd", "dctcp", "hd", "htcp", "vegas", "westwood"];
 
 /// The controller called `name` (`net.inet.tcp.cc.algorithm`, `net.ipv4.tcp_congestion_control`)
 /// on a system whose own CUBIC is `cubic`.
@@ -65,6 +70,7 @@ pub fn find(name: &str, cubic: Variant) -> Result<Algorithm, NoController> {
     match name {
         "newreno" => Ok(Algorithm::NewReno),
         "reno" => Ok(Algorithm::Reno),
+        "bbr" => Ok(Algorithm::Bbr),
         "cubic" => Ok(Algorithm::Cubic(cubic)),
         _ if NOT_MODELLED.contains(&name) => Err(NoController::NotModelled),
         _ => VARIANTS

@@ -22,7 +22,7 @@ use diagnose::turns::{Turn, What};
 use diagnose::{Analysis, Flow};
 use packet::Dir;
 use tcp::profile::{Family, Profile};
-use units::{Duration, Instant, Offset};
+use units::{Duration, Instant, Offset, Stream};
 
 use crate::System;
 
@@ -102,7 +102,9 @@ pub fn guesses(analysis: &Analysis) -> Vec<Guess> {
                 return None;
             }
             let algorithm = profile.algorithm(cc).ok()?;
-            let replay = Replay::new(&profile, profile.build(algorithm), flow, analysis);
+            let controller =
+                profile.build(algorithm, &Stream::named(1, "replay", "controller"));
+            let replay = Replay::new(&profile, controller, flow, analysis);
             replay.compare(&peaks, Guess { profile: name, cc, ..Guess::default() })
         })
         .collect();
@@ -174,6 +176,7 @@ impl<'a> Replay<'a> {
             maxseg: mss + 12 * u32::from(flow.stamps),
             snd_scale: peer.and_then(|syn| syn.options.window_scale).unwrap_or(0).min(14),
             syn_retransmitted: analysis.syns > 2 && flow.dir == Dir::Forward,
+            rtt: None,
             ssthresh: None,
         });
         Self {

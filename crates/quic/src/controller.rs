@@ -60,7 +60,10 @@ pub(crate) struct LostPackets {
 impl Controller {
     pub(crate) fn new(algorithm: Algorithm, profile: &Profile, datagram: u32) -> Self {
         match algorithm {
-            Algorithm::NewReno => Self::NewReno(QuicNewReno::new(profile.newreno, datagram)),
+            // BBR needs Linux's delivery rates: worlds with QUIC and it are refused.
+            Algorithm::NewReno | Algorithm::Bbr => {
+                Self::NewReno(QuicNewReno::new(profile.newreno, datagram))
+            }
             Algorithm::Reno => Self::Tcp(Box::new(Tcp::new(LinuxReno::new().into(), datagram))),
             Algorithm::Cubic(Variant::FreeBsd(params)) => {
                 let cubic = FreeBsdCubic::new(params, newreno::Params::FREEBSD_MAIN_2025, HZ);
@@ -197,6 +200,7 @@ impl Tcp {
             maxseg: datagram,
             snd_scale: 14,
             syn_retransmitted: false,
+            rtt: None,
             ssthresh: None,
         });
     }

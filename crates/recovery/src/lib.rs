@@ -9,8 +9,11 @@
 //! told by time), [`reordering`] (how far apart packets arrive), [`prr`] (how much may be sent
 //! meanwhile), [`undo`] and [`rack_undo`] (it was needless).
 //!
+//! Rates: [`delivery_rate`] (how fast the network delivers).
+//!
 //! What it does not do: it keeps no timer. The endpoint counts timeouts in a row and says so.
 
+pub mod delivery_rate;
 pub mod dsack;
 pub mod holes;
 pub mod prr;

@@ -54,6 +54,8 @@ pub struct SendMap {
     lost: u64,
     /// How many were and do.
     fresh_lost: u64,
+    /// Times that a piece was taken for lost (`tp->lost`).
+    lost_ever: u64,
     /// Ends of pieces lost after a later transmission, in the order of the stream.
     relost: VecDeque<Offset>,
 }
@@ -82,6 +84,7 @@ impl SendMap {
             expired: 0,
             lost: 0,
             fresh_lost: 0,
+            lost_ever: 0,
             relost: VecDeque::new(),
         }
     }
@@ -94,6 +97,11 @@ impl SendMap {
     /// Nothing is under way.
     pub fn is_empty(&self) -> bool {
         self.pieces.is_empty()
+    }
+
+    /// Times that a piece was taken for lost, again or not (`tp->lost` of Linux).
+    pub const fn lost_ever(&self) -> u64 {
+        self.lost_ever
     }
 
     /// Was each piece sent once, and is none of them reported or lost?
@@ -367,6 +375,7 @@ impl SendMap {
     }
 
     fn lose_at(&mut self, at: usize) {
+        self.lost_ever += 1;
         let piece = &mut self.pieces[at];
         let bytes = piece.len();
         if piece.resent() {

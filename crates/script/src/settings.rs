@@ -124,6 +124,9 @@ impl Host {
     /// The controller of that name, as this system has it.
     pub(crate) fn controller(&self, name: &str) -> Result<Algorithm, Refusal> {
         self.profile.algorithm(name).map_err(|why| match why {
+            NoController::OtherStack => {
+                Refusal::NotModelled(format!("`{name}` needs the stack of Linux"))
+            }
             NoController::NotModelled => Refusal::NotModelled(format!("`{name}` is not modelled")),
             NoController::Unknown => Refusal::Bad { expected: "a congestion control".to_owned() },
         })

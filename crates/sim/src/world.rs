@@ -9,7 +9,7 @@ use machine::{Endpoint as _, PacketId, Signal};
 use packet::Dir;
 use record::Event;
 use tcp::Side;
-use tcp::profile::SharedProfile;
+use tcp::profile::{Family, SharedProfile};
 use units::{Bytes, Duration, FlowId, Instant, Stream};
 
 use outside::Leaving;
@@ -22,7 +22,7 @@ use crate::datagrams::number_of;
 use crate::observer::{Observer, PROGRESS_EVERY};
 use crate::outcome::{FlowOutcome, Outcome};
 use crate::road;
-use crate::scenario::{App, Close, Flow, Scenario, TapPlace};
+use crate::scenario::{App, Close, Flow, Host, Scenario, TapPlace};
 use crate::transport::Transport;
 
 /// Why a scenario could not be set up. The text form refuses these with a better message.
@@ -37,6 +37,11 @@ pub enum SetupError {
     Transport {
         /// Index of the flow.
         flow: usize,
+    },
+    /// Host number `host` has a controller that its stack cannot serve: BBR without Linux's TCP.
+    Controller {
+        /// Index of the host.
+        host: usize,
     },
     /// Path number `path` names a host or a shared element that is not there, or one of its roads
     /// has more than 65,534 elements.
@@ -157,6 +162,13 @@ impl<'a, O: Observer> World<'a, O> {
         let stations_and_roads = road::build(scenario)?;
         if let Some(tap) = scenario.taps.iter().position(|tap| tap.host >= hosts) {
             return Err(SetupError::Tap { tap });
+        }
+        let serves = |host: &Host| {
+            host.cc != cc::Algorithm::Bbr
+                || (host.quic.is_none() && host.profile.family == Family::Linux)
+        };
+        if let Some(host) = scenario.hosts.iter().position(|host| !serves(host)) {
+            return Err(SetupError::Controller { host });
         }
         let cards = scenario.hosts.iter().map(|host| {
             let luck = Stream::named(scenario.seed, &format!("host {}", host.name), "rss hash");

@@ -115,6 +115,17 @@ fn quic_and_tcp_share_a_bottleneck() {
 }
 
 #[test]
+fn bbr_is_refused_where_no_stack_of_linux_serves_it() {
+    let roads = || road(20_000_000, Duration::from_millis(15));
+    for profile in ["quic-rfc9002", "rfc"] {
+        let mut scenario = world(profile, roads(), roads(), 1_000);
+        scenario.hosts[1].cc = cc::Algorithm::Bbr;
+        let error = ackclock_sim::run(&scenario, &mut Digest::default()).unwrap_err();
+        assert_eq!(error, SetupError::Controller { host: 1 });
+    }
+}
+
+#[test]
 fn a_flow_between_quic_and_tcp_is_refused() {
     let roads = || road(20_000_000, Duration::from_millis(15));
     let mut scenario = world("quic-rfc9002", roads(), roads(), 1_000);

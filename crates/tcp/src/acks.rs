@@ -13,6 +13,7 @@ use units::{Bytes, Duration, Instant, Offset};
 use crate::endpoint::{Endpoint, State};
 use crate::loss::{Heard, Repair};
 use crate::profile::{Family, IdleRule};
+use crate::rates::Delivery;
 use crate::sent::Delivered;
 
 impl Endpoint {
@@ -76,10 +77,18 @@ impl Endpoint {
     ) {
         let ack = heard.th_ack;
         let bytes = ack - self.snd.una;
+        let duplicates = self.duplicates_delivered();
+        self.begin_rate_sample();
         self.end_limited_transmit();
         self.undo_spurious_timeout(cx, segment);
         let mut delivered = Delivered::default();
-        self.snd.map.acknowledge(ack, |piece| delivered.add(piece));
+        let rates = &mut self.snd.rates;
+        self.snd.map.acknowledge(ack, |piece| {
+            delivered.add(piece);
+            if let Some(rates) = rates {
+                rates.delivery.on_delivered(piece.end(), false);
+            }
+        });
         self.take_rtt(cx, segment, ack, &delivered);
         self.snd.shift = 0;
         if ack == self.snd.max {
@@ -118,6 +127,11 @@ impl Endpoint {
             max_packets_out: self.snd.max_packets_out as u32,
         });
         self.advance(cx, ack, heard.wnd, nsegs, change);
+        if self.is_whole() {
+            // One of them fills the hole, the others had made the duplicates.
+            let packets = delivered.packets.saturating_sub(duplicates).max(1);
+            self.end_rate_sample(cx, &Delivery { packets, bare_bytes: bytes });
+        }
         self.call_output();
     }
 
@@ -161,7 +175,7 @@ impl Endpoint {
             self.ecn.on_reduced();
             self.snd.ecn_episode = Some(self.snd.max);
             let ssthresh = self.cc.control().ssthresh.map_or(self.mss(), Bytes::get);
-            self.cc.set_window(Bytes(ssthresh));
+            self.overrule_window(Bytes(ssthresh));
         }
         self.note(cx, change, Cause::Ecn);
     }
@@ -172,7 +186,7 @@ impl Endpoint {
         let window = self.cc.control().window;
         let change = self.cc.on_recovered(&Recovered { th_ack: ack, pipe: self.snd.max - ack });
         // Nothing was lost: the window stays where the echo left it.
-        self.cc.set_window(window);
+        self.overrule_window(window);
         self.note(cx, change, Cause::Recovered);
     }
 
@@ -264,7 +278,8 @@ impl Endpoint {
         if self.snd.buffer.starved() {
             let packets = self.cwnd() / self.mss();
             let full = self.packets_in_flight() >= packets;
-            if let Some(size) = self.snd.buffer.expand(full, packets) {
+            let windows = self.cc.windows_buffered();
+            if let Some(size) = self.snd.buffer.expand(full, windows, packets) {
                 cx.emit(|| Event::SendBuffer { size: size as u32 });
             }
         }
@@ -319,9 +334,10 @@ impl Endpoint {
         };
         let least = self.totals.min_rtt.map_or(newest, |least| least.min(newest));
         self.totals.min_rtt = Some(least);
+        self.rate_sample_rtt(newest);
         cx.emit(|| Event::RttSample { rtt });
         if matches!(self.rtt, RttEstimator::Linux(_)) {
-            let pacing_rate = if self.cc.in_slow_start() { self.snd.pacing.rate() } else { 0 };
+            let pacing_rate = if self.cc.in_slow_start() { self.pacing_rate() } else { 0 };
             let change = self.cc.on_ack_sample(&AckSample {
                 now: cx.now,
                 ticks: self.clock.tick(cx.now),
@@ -349,8 +365,7 @@ impl Endpoint {
             Purpose::Persist => self.on_window_timer(cx),
             Purpose::Keepalive => self.on_keepalive_timer(cx),
             Purpose::TimeWait => self.state = State::Closed,
-            // No stack here paces.
-            Purpose::Pacing => {}
+            Purpose::Pacing => self.call_output(),
         }
     }
 
@@ -381,11 +396,22 @@ impl Endpoint {
         if self.snd.shift == 1 && self.link.timestamps {
             self.snd.timeout_stamp = Some(self.clock.timestamp(cx.now));
         }
+        // tcp_enter_loss marks what is lost first, and leaves a window for one packet more than what
+        // is under way then.
+        let timed = matches!(self.snd.repair, Repair::Timed(_));
+        let marks_first = timed && self.cfg.profile.family == Family::Linux;
+        if marks_first {
+            self.timed_timeout(cx.now);
+        }
         let signal = Sign::Timeout { shift: self.snd.shift.max(1) };
         let change = self.cc.on_congested(&self.congested(cx.now, signal));
+        if marks_first {
+            self.cc.set_window(Bytes((self.packets_in_flight() + 1) * self.mss()));
+        }
         self.note(cx, change, Cause::Timeout);
         self.snd.ecn_episode = None;
         match self.snd.repair {
+            Repair::Timed(_) if marks_first => {}
             Repair::Timed(_) => self.timed_timeout(cx.now),
             Repair::Holes(_) | Repair::Duplicates => {
                 self.holes_timeout();

@@ -5,7 +5,7 @@ use machine::{Cx, Signal};
 use packet::{Dir, IpVersion, Segment, SynLayout};
 use record::{Cause, Event, Purpose, Recorder, SenderState, Waiting};
 use recovery::{RttEstimator, RttFreeBsd, RttLinux, RttRack, RttRfc};
-use units::{Bytes, Duration, FlowId, Instant, Offset, Rate, SeqNum};
+use units::{Bytes, Duration, FlowId, Instant, Offset, Rate, SeqNum, Stream};
 
 use crate::ack_policy::AckPolicy;
 use crate::challenge::Challenge;
@@ -51,6 +51,8 @@ pub struct Config {
     pub nodelay: bool,
     /// Probes of a silent peer, if the application wants them.
     pub keepalive: Option<Keepalive>,
+    /// Chance of the controller: in which phase BBR's cycles begin (`bbr_reset_probe_bw_mode`).
+    pub draws: Stream,
 }
 
 /// States of RFC 9293 section 3.3.2.
@@ -131,7 +133,7 @@ impl Endpoint {
             RtoRule::Linux => RttLinux::new(profile.hz).into(),
             RtoRule::Rfc => RttRfc::new().into(),
         };
-        let cc = profile.build(cfg.algorithm);
+        let cc = profile.build(cfg.algorithm, &cfg.draws);
         let state = match cfg.side {
             Side::Client => State::Closed,
             Side::Server => State::Listen,
@@ -179,6 +181,9 @@ impl Endpoint {
         }
         if self.snd.fin || !matches!(self.state, State::Established | State::CloseWait) {
             return 0;
+        }
+        if self.is_whole() {
+            self.ask_application();
         }
         let taken = self.snd.buffer.write(bytes);
         if taken > 0 {
@@ -330,7 +335,7 @@ impl Endpoint {
             in_flight: Bytes(self.snd.max - self.snd.una),
             partial_acked: Bytes::ZERO,
             pipe: Bytes(self.pipe(false)),
-            pacing: Rate::from_bits_per_second(self.snd.pacing.rate().saturating_mul(8)),
+            pacing: Rate::from_bits_per_second(self.pacing_rate().saturating_mul(8)),
         }
     }
 

@@ -179,12 +179,14 @@ impl Endpoint {
             maxseg: self.link.maxseg,
             snd_scale: self.link.snd_scale.unwrap_or(0),
             syn_retransmitted,
+            rtt: self.snd.rtt_sample,
             ssthresh: self.cached_ssthresh(),
         });
+        self.keep_rates(cx.now);
         self.note(cx, change, Cause::Start);
         self.update_pacing_rate();
-        let packets = self.cwnd() / self.mss();
-        self.snd.buffer.on_established(self.link.maxseg, self.link.mss, packets);
+        let window = (self.cc.windows_buffered(), self.cwnd() / self.mss());
+        self.snd.buffer.on_established(self.link.maxseg, self.link.mss, window);
         let scaling = self.link.snd_scale.is_some();
         self.rcv.window.on_established(cx.now, scaling, self.link.maxseg, self.link.mss);
         cx.emit(|| Event::Connected);

@@ -80,6 +80,8 @@ impl Endpoint {
             Ok(self.plan_again(cause))
         } else if let Some(probe) = self.snd.probe.take() {
             Ok(self.plan_probe(probe))
+        } else if self.is_whole() && self.holds_back(cx.now) {
+            Err(Waiting::Pacing)
         } else if let Some(plan) = self.plan_repair(cx.now) {
             Ok(plan)
         } else if self.snd.buffer.used() == 0 && !self.fin_wanted() {
@@ -96,7 +98,8 @@ impl Endpoint {
         match planned {
             Ok(plan) => {
                 self.snd.due = plan.more;
-                if plan.kind == SentKind::New && plan.len == self.mss() && plan.more && !plan.push {
+                let plain = plan.kind == SentKind::New && plan.more && !plan.push;
+                if plain && plan.len == self.mss() && !self.is_whole() {
                     self.build_new(cx, slot);
                     return Ok(());
                 }
@@ -405,6 +408,9 @@ impl Endpoint {
         self.snd.max = self.snd.max.max(end);
         self.snd.nxt = self.snd.nxt.max(self.snd.una).min(self.snd.max);
         self.snd.last_sent = cx.now;
+        if self.is_whole() {
+            self.rates_sent(cx.now, plan.at, end, again);
+        }
         self.holes_sent(plan.len, out_of_turn);
         if timed {
             self.timed_sent(plan.len, packets, again, &resent);
@@ -422,6 +428,7 @@ impl Endpoint {
     fn begin_flight(&mut self, now: Instant) {
         let last = self.clock.tick(self.snd.last_sent);
         self.cc.on_tx_start(self.clock.tick(now), last);
+        self.restart_rates(now);
     }
 
     /// What begins at `at` has left for the first time: it is timed, unless something else is.

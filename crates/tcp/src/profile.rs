@@ -13,13 +13,13 @@ use std::sync::Arc;
 
 use cc::cubic::Variant;
 use cc::registry::{self, Algorithm, NoController};
-use cc::{AnyController, FreeBsdCubic, LinuxCubic, LinuxReno, NewReno, RfcCubic};
+use cc::{AnyController, Bbr, FreeBsdCubic, LinuxCubic, LinuxReno, NewReno, RfcCubic};
 use packet::SynLayout;
 use recovery::RtoBounds;
 use recovery::holes::HolesParams;
 use recovery::rack_freebsd::ThreshParams;
 use recovery::tlp::RackPto;
-use units::{Bytes, Duration};
+use units::{Bytes, Duration, Stream};
 
 use crate::probes::Keepalive;
 
@@ -395,14 +395,18 @@ impl Profile {
     /// # Errors
     /// [`NoController`] says whether the name is real at all.
     pub fn algorithm(&self, name: &str) -> Result<Algorithm, NoController> {
-        registry::find(name, self.cubic)
+        match registry::find(name, self.cubic) {
+            Ok(Algorithm::Bbr) if self.family != Family::Linux => Err(NoController::OtherStack),
+            found => found,
+        }
     }
 
-    /// A controller of that kind as this system runs it.
-    pub fn build(&self, algorithm: Algorithm) -> AnyController {
+    /// A controller of that kind as this system runs it; what it draws comes from `draws`.
+    pub fn build(&self, algorithm: Algorithm, draws: &Stream) -> AnyController {
         match algorithm {
             Algorithm::NewReno => NewReno::new(self.newreno).into(),
             Algorithm::Reno => LinuxReno::new().into(),
+            Algorithm::Bbr => Bbr::new(self.hz, draws.clone()).into(),
             Algorithm::Cubic(Variant::FreeBsd(params)) => {
                 FreeBsdCubic::new(params, self.newreno, self.hz).into()
             }

@@ -50,13 +50,20 @@ impl SendBuffer {
     }
 
     /// The handshake told the segment size.
-    pub(crate) fn on_established(&mut self, maxseg: u32, mss: u32, initial_window: u64) {
+    pub(crate) fn on_established(
+        &mut self,
+        maxseg: u32,
+        mss: u32,
+        (windows, initial_window): (u64, u64),
+    ) {
         self.mss = u64::from(mss.max(1));
         match self.rule {
             SendBufferRule::FreeBsd { .. } => {
                 self.size = self.size.next_multiple_of(u64::from(maxseg));
             }
-            SendBufferRule::Linux { .. } if !self.fixed => self.expand_linux(initial_window),
+            SendBufferRule::Linux { .. } if !self.fixed => {
+                self.expand_linux(windows, initial_window);
+            }
             SendBufferRule::Linux { .. } | SendBufferRule::Fixed { .. } => {}
         }
     }
@@ -137,20 +144,25 @@ impl SendBuffer {
         Some(self.size)
     }
 
-    /// Linux, after an ACK was answered: grows to two windows unless the window is full.
-    /// Returns the new size in payload bytes if it grew.
-    pub(crate) fn expand(&mut self, window_full: bool, cwnd_packets: u64) -> Option<u64> {
+    /// Linux, after an ACK was answered: grows to so many windows, two with most controllers, unless
+    /// the window is full. Returns the new size in payload bytes if it grew.
+    pub(crate) fn expand(
+        &mut self,
+        window_full: bool,
+        windows: u64,
+        cwnd_packets: u64,
+    ) -> Option<u64> {
         if !matches!(self.rule, SendBufferRule::Linux { .. }) || window_full || self.fixed {
             return None;
         }
         let before = self.size;
-        self.expand_linux(cwnd_packets);
+        self.expand_linux(windows, cwnd_packets);
         (self.size > before).then(|| self.capacity())
     }
 
-    fn expand_linux(&mut self, cwnd_packets: u64) {
+    fn expand_linux(&mut self, windows: u64, cwnd_packets: u64) {
         let SendBufferRule::Linux { wmem } = self.rule else { return };
-        let wanted = 2 * cwnd_packets.max(10) * LINUX_PER_MSS;
+        let wanted = windows * cwnd_packets.max(10) * LINUX_PER_MSS;
         self.size = self.size.max(wanted.min(wmem[2].get()));
     }
 }
@@ -162,7 +174,7 @@ mod tests {
 
     fn freebsd() -> SendBuffer {
         let mut buffer = SendBuffer::new(Profile::named("freebsd-13.2").unwrap().send_buffer);
-        buffer.on_established(1_460, 1_448, 10);
+        buffer.on_established(1_460, 1_448, (2, 10));
         buffer
     }
 
@@ -203,11 +215,11 @@ mod tests {
     #[test]
     fn linux_starts_with_room_for_two_windows_and_stops_at_wmem() {
         let mut buffer = SendBuffer::new(Profile::named("linux-6.18").unwrap().send_buffer);
-        buffer.on_established(1_460, 1_448, 10);
+        buffer.on_established(1_460, 1_448, (2, 10));
         // golden/linux b1_lro45_cubic, `sndbuf` of the first row after the handshake.
         assert_eq!(buffer.size, 46_080);
-        assert_eq!(buffer.expand(true, 5_000), None);
-        assert!(buffer.expand(false, 5_000).is_some());
+        assert_eq!(buffer.expand(true, 2, 5_000), None);
+        assert!(buffer.expand(false, 2, 5_000).is_some());
         assert_eq!(buffer.size, 4 << 20);
         // About 2800 packets of 1448 bytes.
         assert_eq!(buffer.capacity() / 1_448, 2_799);

@@ -50,6 +50,19 @@ impl Delivered {
         }
     }
 
+    /// This, acknowledged, and what was reported with it, as Linux measures round trips: the
+    /// smoothed one by what was acknowledged if that tells, that of controllers by what was reported
+    /// (tcp_clean_rtx_queue, tcp_ack_update_rtt).
+    pub(crate) fn with_reports(&self, reported: &Self) -> Self {
+        let oldest = self.oldest_sent().or(reported.oldest_sent());
+        Self {
+            packets: self.packets + reported.packets,
+            oldest,
+            newest: reported.newest_sent().or(self.newest_sent()),
+            resent: oldest.is_none(),
+        }
+    }
+
     /// When the oldest packet left, if none of them had been sent twice.
     pub(crate) fn oldest_sent(&self) -> Option<Instant> {
         self.oldest.filter(|_| !self.resent)

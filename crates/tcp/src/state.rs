@@ -10,6 +10,7 @@ use crate::endpoint::Config;
 use crate::loss::Repair;
 use crate::output::packets::Pacing;
 use crate::probes::Probe;
+use crate::rates::Rates;
 use crate::reassembly::Reassembly;
 use crate::receive_window::ReceiveWindow;
 use crate::send_buffer::SendBuffer;
@@ -83,6 +84,8 @@ pub(crate) struct Send {
     pub(crate) usage_end: Offset,
     /// Linux: the rate that it would pace at.
     pub(crate) pacing: Pacing,
+    /// Linux: delivery rates and pacing, where the controller wants them.
+    pub(crate) rates: Option<Box<Rates>>,
     /// Linux: once all is sent that may go, a sleeping writer may be woken.
     pub(crate) check_space: bool,
     /// Full packets of new data that may follow the last one, for which nothing needs to be asked
@@ -159,6 +162,7 @@ impl Send {
             max_packets_out: 0,
             usage_end: Offset(0),
             pacing: Pacing::default(),
+            rates: None,
             check_space: false,
             train: 0,
             due: false,

@@ -137,6 +137,7 @@ fn begin<C: Subject>(
             _ => 7,
         },
         syn_retransmitted: false,
+        rtt: None,
         ssthresh: (remembered != SSTHRESH_UNSET).then_some(Bytes(remembered)),
     });
     let most_samples = if WIDE_COUNTERS.contains(&version) { u32::MAX } else { 255 };

@@ -52,7 +52,8 @@ refused! {
     unknown_profile: "freebsd-13.2" => "freebsd-13.3";
     unknown_host: "to = \"sink\"\nbulk" => "to = \"snik\"\nbulk";
     unknown_cc: "\"newreno\"" => "\"new-reno\"";
-    cc_not_modelled: "\"newreno\"" => "\"bbr\"";
+    cc_not_modelled: "\"newreno\"" => "\"htcp\"";
+    cc_of_another_system: "\"newreno\"" => "\"bbr\"";
     unknown_knob: "cc = \"newreno\"" =>
         "cc = \"newreno\"\nknobs = { \"net.inet.tcp.abc_lvar\" = 2 }";
     knob_of_the_other_family: "cc = \"newreno\"" =>

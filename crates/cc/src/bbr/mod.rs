@@ -8,7 +8,7 @@
 //!
 //! Rates are packets per microsecond times 2^24, gains are in 256ths, times whole microseconds.
 //! What stays outside: delivery-rate samples are the stack's (tcp_rate.c), and so is the timer that
-//! paces. No stack here has them yet, so that `cc = "bbr"` cannot be chosen.
+//! paces. The policer's sampling is not told of timeouts (`bbr_set_state` tells it of one loss).
 
 mod aggregation;
 mod bandwidth;
@@ -64,6 +64,7 @@ pub enum Mode {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum State {
     Open,
+    Cwr,
     Recovery,
     Loss,
 }
@@ -106,8 +107,6 @@ pub struct Bbr {
     cycle_stamp: Instant,
     long_term: LongTerm,
     aggregation: Aggregation,
-    /// Nothing held the sender back but its application, when it last was asked.
-    app_limited: bool,
 }
 
 impl Bbr {
@@ -145,7 +144,6 @@ impl Bbr {
             cycle_stamp: Instant::ZERO,
             long_term: LongTerm::new(),
             aggregation: Aggregation::new(Instant::ZERO),
-            app_limited: false,
         }
     }
 
@@ -193,7 +191,6 @@ impl Bbr {
 
     /// `bbr_update_model`.
     fn update_model(&mut self, sample: &RateSample) {
-        self.app_limited = sample.app_limited_now;
         self.update_bandwidth(sample);
         self.update_aggregation(sample);
         self.update_cycle_phase(sample);
@@ -256,11 +253,13 @@ impl Controller for Bbr {
         if event.syn_retransmitted {
             self.snd_cwnd = 1;
         }
+        let rtt = event.rtt.map(|rtt| u32::try_from(rtt.as_micros()).unwrap_or(u32::MAX));
+        self.min_rtt = rtt;
         self.min_rtt_stamp = event.ticks;
         // The SYN counts as delivered.
         self.next_rtt_delivered = 1;
         self.aggregation = Aggregation::new(event.now);
-        self.init_pacing_rate(0);
+        self.init_pacing_rate(rtt.unwrap_or(0));
         Change::None
     }
 
@@ -275,13 +274,15 @@ impl Controller for Bbr {
         let before = (self.snd_cwnd, self.mode);
         self.update_model(sample);
         self.apply(sample);
+        if before.1 == Mode::Startup && self.mode != Mode::Startup {
+            return Change::SlowStartEnded;
+        }
         match self.snd_cwnd.cmp(&before.0) {
             core::cmp::Ordering::Greater if self.mode == Mode::Startup => {
                 Change::Grew(Growth::SlowStart)
             }
             core::cmp::Ordering::Greater => Change::Grew(Growth::Avoidance),
             core::cmp::Ordering::Less => Change::Shrank,
-            core::cmp::Ordering::Equal if before.1 != self.mode => Change::SlowStartEnded,
             core::cmp::Ordering::Equal => Change::None,
         }
     }
@@ -290,10 +291,12 @@ impl Controller for Bbr {
         match event.signal {
             Signal::Loss | Signal::Ecn if self.state == State::Recovery => Change::None,
             Signal::Loss | Signal::Ecn => {
-                // bbr_ssthresh: the window is kept for later, the threshold does not matter.
+                // bbr_ssthresh: the window is kept for later, the threshold does not matter. An
+                // ECN echo makes no recovery (TCP_CA_CWR), and version 1 does not heed it.
                 self.save_cwnd();
                 self.high_seq = event.snd_max;
-                self.state = State::Recovery;
+                let loss = event.signal == Signal::Loss;
+                self.state = if loss { State::Recovery } else { State::Cwr };
                 Change::RecoveryBegan
             }
             Signal::Timeout { shift } => self.enter_loss(event, shift),
@@ -322,8 +325,8 @@ impl Controller for Bbr {
         self.mss = mss.max(1);
     }
 
-    fn on_restart(&mut self, now: Instant, ticks: u64) {
-        if !self.app_limited {
+    fn on_restart(&mut self, now: Instant, ticks: u64, app_limited: bool) {
+        if !app_limited {
             return;
         }
         self.idle_restart = true;
@@ -350,6 +353,15 @@ impl Controller for Bbr {
 
     fn is_whole(&self) -> bool {
         true
+    }
+
+    fn min_burst(&self) -> Option<u32> {
+        Some(self.min_tso_segs())
+    }
+
+    /// `bbr_sndbuf_expand`.
+    fn windows_buffered(&self) -> u64 {
+        3
     }
 
     fn set_window(&mut self, window: Bytes) {

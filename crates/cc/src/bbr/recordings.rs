@@ -93,6 +93,7 @@ fn replay(transfer: &str) -> (u64, Differences) {
         maxseg: 1_460,
         snd_scale: 0,
         syn_retransmitted: false,
+        rtt: None,
         ssthresh: None,
     });
     bbr.min_rtt = Some(rows.small(first, "bbr_min_rtt_us"));

@@ -13,6 +13,7 @@ fn bbr() -> Bbr {
         maxseg: 1_460,
         snd_scale: 0,
         syn_retransmitted: false,
+        rtt: None,
         ssthresh: None,
     });
     bbr

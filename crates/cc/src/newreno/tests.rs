@@ -18,6 +18,7 @@ fn established() -> Established {
         maxseg: MAXSEG,
         snd_scale: 7,
         syn_retransmitted: false,
+        rtt: None,
         ssthresh: None,
     }
 }

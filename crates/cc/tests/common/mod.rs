@@ -62,6 +62,7 @@ impl Sender {
             maxseg: MSS + 12,
             snd_scale: 14,
             syn_retransmitted: false,
+            rtt: None,
             ssthresh: None,
         });
         sender

@@ -2,7 +2,7 @@
 
 use core::num::NonZeroU32;
 
-use cc::{Algorithm, registry};
+use cc::{Algorithm, NoController, registry};
 use serde_json::{Value as Json, json};
 use sim::scenario::{Host, Offload};
 use tcp::profile::{NAMES, Profile};
@@ -143,8 +143,17 @@ pub(super) fn read(name: &str, node: &Node, reader: &mut Reader) -> Option<Host>
         // A name of the registry is one on every system.
         Some(profile) => fields.get(&CC, reader).and_then(|cc| {
             let outside = reader.controllers.iter().find(|outside| outside.name() == cc.value);
-            outside
-                .map_or_else(|| profile.algorithm(cc.value).ok(), |&o| Some(Algorithm::Outside(o)))
+            if let Some(&outside) = outside {
+                return Some(Algorithm::Outside(outside));
+            }
+            let found = profile.algorithm(cc.value);
+            if found == Err(NoController::OtherStack) {
+                let message = format!("`{}` needs the delivery rates of Linux's stack", cc.value);
+                let fault = Fault::new(cc.place, message);
+                let linux = "profile = \"linux-6.18\" has it".to_owned();
+                reader.report(fault.hint(linux));
+            }
+            found.ok()
         }),
         None => {
             let _ = fields.get(&CC, reader);

@@ -34,7 +34,9 @@ impl Machine {
         let Some(profile) = Profile::named(system) else { return machine };
         machine.mtu = u64::from(profile.mtu);
         if luck.once_in(3) {
-            machine.set("cc", luck.pick(&registry::NAMES).into());
+            let of_system = |name: &&str| profile.algorithm(name).is_ok();
+            let names: Vec<&str> = registry::NAMES.into_iter().filter(of_system).collect();
+            machine.set("cc", luck.pick(&names).into());
         }
         machine.interface(luck);
         machine.card(profile.family, luck);

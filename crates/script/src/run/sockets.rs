@@ -6,7 +6,7 @@ use cc::Algorithm;
 use packet::IpVersion;
 use tcp::profile::{Profile, ReceiveBufferRule};
 use tcp::{Config, Keepalive, Side};
-use units::{Bytes, Duration, FlowId, SeqNum};
+use units::{Bytes, Duration, FlowId, SeqNum, Stream};
 
 use crate::settings::Host;
 
@@ -85,6 +85,7 @@ impl Wishes {
             side,
             flow: FlowId(0),
             ip,
+            draws: Stream::named(1, "socket", "controller"),
             isn: SeqNum(0),
             timestamp: TIMESTAMP,
             clock_phase: Duration::ZERO,

@@ -85,10 +85,11 @@ fn config(
     (host, profile): (usize, &SharedProfile),
 ) -> Config {
     let host = &scenario.hosts[host];
-    let draw = |purpose: &str| {
+    let stream = |purpose: &str| {
         let owner = format!("flow {index} host {}", host.name);
-        Stream::named(scenario.seed, &owner, purpose).next_u32()
+        Stream::named(scenario.seed, &owner, purpose)
     };
+    let draw = |purpose: &str| stream(purpose).next_u32();
     Config {
         profile: profile.clone(),
         algorithm: host.cc,
@@ -100,6 +101,7 @@ fn config(
         clock_phase: host.clock_phase.min(Duration::from_secs(1)),
         tso: host.offload.tso,
         nodelay: flow.nodelay,
+        draws: stream("controller"),
         keepalive: flow.keepalive.map(|wanted| {
             let own = host.profile.keepalive;
             Keepalive {

@@ -6,7 +6,7 @@ use machine::{Cx, Endpoint as _};
 use packet::{Dir, Flags, IpVersion, Options, Segment, SynOptions, Timestamps};
 use record::{Off, Who};
 use tcp::{Config, Endpoint, Keepalive, Side, State};
-use units::{Duration, FlowId, Instant, SeqNum};
+use units::{Duration, FlowId, Instant, SeqNum, Stream};
 
 use super::common::host;
 
@@ -67,6 +67,7 @@ impl Victim {
             side,
             flow: FlowId(0),
             ip: IpVersion::V4,
+            draws: Stream::named(1, "victim", "controller"),
             isn: SeqNum(ISN),
             timestamp: 7,
             clock_phase: Duration::ZERO,

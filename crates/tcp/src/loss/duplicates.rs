@@ -9,6 +9,7 @@ use units::{Bytes, Offset};
 use super::Heard;
 use crate::endpoint::Endpoint;
 use crate::profile::Family;
+use crate::rates::Delivery;
 
 /// Duplicate acknowledgments that stand for a loss (RFC 5681 section 3.2).
 pub(super) const DUP_THRESHOLD: u32 = 3;
@@ -37,7 +38,7 @@ impl Endpoint {
         if self.holds_recovery(ack) {
             // PRR would have it there (tcp_cwnd_reduction).
             let control = self.cc.control();
-            self.cc.set_window(control.ssthresh.unwrap_or(control.window).min(control.window));
+            self.overrule_window(control.ssthresh.unwrap_or(control.window).min(control.window));
             self.emit_window(cx, Cause::Recovering);
             return;
         }
@@ -51,7 +52,7 @@ impl Endpoint {
         self.snd.again = Some(Cause::PartialAck);
         // tcp_newreno_partial_ack: deflate by what left, add back one segment.
         let deflated = self.cwnd().saturating_sub(bytes) + self.maxseg();
-        self.cc.set_window(Bytes(deflated));
+        self.overrule_window(Bytes(deflated));
         self.emit_window(cx, Cause::Recovering);
     }
 
@@ -63,12 +64,21 @@ impl Endpoint {
     }
 
     pub(crate) fn on_dup_ack<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
+        self.begin_rate_sample();
+        self.take_duplicate(cx);
+        if self.is_whole() {
+            self.end_rate_sample(cx, &Delivery { packets: 1, ..Delivery::default() });
+            self.call_output();
+        }
+    }
+
+    fn take_duplicate<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
         self.snd.dup_acks += 1;
         let count = self.snd.dup_acks;
         cx.emit(|| Event::DupAck { count });
         if self.cc.in_recovery() {
             // Each one tells that a segment has left the network (RFC 5681 section 3.2, step 4).
-            self.cc.set_window(Bytes(self.cwnd() + self.maxseg()));
+            self.overrule_window(Bytes(self.cwnd() + self.maxseg()));
             self.emit_window(cx, Cause::Recovering);
             self.call_output();
         } else if count == DUP_THRESHOLD {
@@ -128,7 +138,7 @@ impl Endpoint {
         self.snd.again = Some(Cause::FastRetransmit);
         self.snd.timed = None;
         let ssthresh = self.cc.control().ssthresh.map_or(0, Bytes::get);
-        self.cc.set_window(Bytes(ssthresh + u64::from(DUP_THRESHOLD) * self.maxseg()));
+        self.overrule_window(Bytes(ssthresh + u64::from(DUP_THRESHOLD) * self.maxseg()));
         self.note(cx, change, Cause::FastRetransmit);
         self.call_output();
     }

@@ -31,6 +31,7 @@ use units::{Bytes, Duration, Instant, Offset};
 use super::{Heard, Repair};
 use crate::endpoint::Endpoint;
 use crate::profile::TimedRule;
+use crate::rates::Delivery;
 use crate::sent::Delivered;
 use budget::Budget;
 use frto::Frto;
@@ -136,9 +137,10 @@ impl Endpoint {
         heard: &Heard,
     ) {
         let advances = heard.th_ack > self.snd.una;
-        if !advances && heard.blocks().is_empty() {
+        if !advances && heard.blocks().is_empty() && !self.is_whole() {
             return;
         }
+        self.begin_rate_sample();
         let echo = segment.timestamps.filter(|_| self.link.timestamps).map(|stamps| stamps.ecr);
         if advances {
             self.undo_timed_timeout(cx, echo);
@@ -180,8 +182,22 @@ impl Endpoint {
             let change = self.grow(cx.now, heard.th_ack, account.packets, heard.nsegs);
             self.note(cx, change, Cause::SlowStart);
         }
+        if self.is_whole() {
+            self.end_timed_sample(cx, &account);
+        }
         self.plan_probe_timer(cx.now);
         self.call_output();
+    }
+
+    /// Tells a controller that sets window and rate itself what the acknowledgment delivered.
+    #[cold]
+    fn end_timed_sample<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, account: &Account) {
+        let bare = account.newly_reported == 0;
+        let delivery = Delivery {
+            packets: account.packets,
+            bare_bytes: if bare { account.changed } else { 0 },
+        };
+        self.end_rate_sample(cx, &delivery);
     }
 
     /// Takes blocks and acknowledgment into the map of what is under way.
@@ -209,8 +225,12 @@ impl Endpoint {
         loss.planned = None;
         let judge = &mut loss.judge;
         // First what it covers: that was not passed by what the same acknowledgment reports.
+        let rates = &mut self.snd.rates;
         map.acknowledge(heard.th_ack, |piece| {
             account.acked.add(piece);
+            if let Some(rates) = rates {
+                rates.delivery.on_delivered(piece.end(), false);
+            }
             lower(&mut account.first_acked, piece);
             // Only of one sent twice does it tell anything.
             let older = piece.transmissions() > 1 && echo_older(piece.sent_at());
@@ -223,6 +243,9 @@ impl Endpoint {
         let mut newest = None;
         let reported = map.apply_sack(heard.blocks(), |piece| {
             account.reported.add(piece);
+            if let Some(rates) = rates {
+                rates.delivery.on_delivered(piece.end(), true);
+            }
             lower(&mut account.first_reported, piece);
             let older = piece.transmissions() > 1 && echo_older(piece.sent_at());
             if judge.on_reported(piece, older, &moment) {
@@ -343,6 +366,9 @@ impl Endpoint {
             loss.timeout_until = None;
             loss.undo.forget();
             loss.judge.on_recovered();
+            if let Some(rates) = &mut self.snd.rates {
+                rates.reneged = false;
+            }
         }
         if !in_recovery {
             return;
@@ -374,7 +400,7 @@ impl Endpoint {
                 // rack_post_recovery: not below the threshold, and a bit of unused credit.
                 let control = self.cc.control();
                 let window = control.window.max(control.ssthresh.unwrap_or(control.window));
-                self.cc.set_window(window + Bytes(left));
+                self.overrule_window(window + Bytes(left));
             }
             self.note(cx, change, Cause::Recovered);
         }
@@ -439,11 +465,15 @@ impl Endpoint {
         let flight = *self.snd.map.sums();
         let una = self.snd.una;
         let mss = self.mss();
+        let whole = self.is_whole();
         let loss = timed_of!(self);
         loss.tlp.forget();
         loss.undo = Undo::begin(una, 0, None);
         loss.judge.begin(control.ssthresh.map_or(u64::MAX, Bytes::get));
-        loss.budget = loss.judge.budget(&flight, control.window.get(), mss);
+        loss.budget = match whole {
+            true => Budget::Controller,
+            false => loss.judge.budget(&flight, control.window.get(), mss),
+        };
         self.totals.fast_recoveries += 1;
         self.snd.timed = None;
         let change = self.cc.on_congested(&self.congested(cx.now, Sign::Loss));
@@ -476,7 +506,7 @@ impl Endpoint {
             mss,
         };
         if let Some(window) = timed_of!(self).budget.on_ack(&ack, &sums) {
-            self.cc.set_window(Bytes(window));
+            self.overrule_window(Bytes(window));
             self.emit_window(cx, Cause::Recovering);
         }
     }
@@ -511,20 +541,18 @@ impl Endpoint {
         account: &Account,
     ) {
         let by_ack = account.acked.packets > 0 || th_ack > self.snd.una;
-        let both = account.acked.and(&account.reported);
-        let delivered = if timed_of!(self).judge.is_freebsd() {
+        let delivered = match timed_of!(self).judge {
             // The least of all that one acknowledgment tells (USE_RTT_LOW).
-            &both
-        } else if by_ack {
-            &account.acked
-        } else {
-            &account.reported
+            Judge::FreeBsd(_) => account.acked.and(&account.reported),
+            Judge::Linux(_) => account.acked.with_reports(&account.reported),
+            Judge::Rfc(_) if by_ack => account.acked,
+            Judge::Rfc(_) => account.reported,
         };
         if delivered.packets == 0 {
             return;
         }
         if by_ack || delivered.oldest_sent().is_some() {
-            self.take_rtt(cx, segment, th_ack, delivered);
+            self.take_rtt(cx, segment, th_ack, &delivered);
             timed_of!(self).tlp.on_rtt_sample();
         }
     }

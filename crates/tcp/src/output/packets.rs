@@ -93,7 +93,7 @@ impl Endpoint {
         if len != mss && !len.is_multiple_of(mss) {
             self.snd.small_end = self.snd.nxt + len;
         }
-        if !resending && !self.cfg.tso && !last && !self.cc.in_recovery() {
+        if !resending && !self.cfg.tso && !last && !self.cc.in_recovery() && !self.is_whole() {
             // Further passes of this call would find the same, packet by packet.
             let room = window_end.since(self.snd.nxt).get();
             let full = (unsent - 1).min(room) / mss;
@@ -164,10 +164,10 @@ impl Endpoint {
         if !self.cfg.tso {
             return 1;
         }
-        let least = u64::from(min_segments);
+        let least = u64::from(self.cc.min_burst().unwrap_or(min_segments));
         let min_rtt = self.totals.min_rtt.map_or(0, Duration::as_micros);
         let shift = (min_rtt >> rtt_log).min(63);
-        let bytes = (self.snd.pacing.rate() >> 10) + (65_536_u64 >> shift);
+        let bytes = (self.pacing_rate() >> 10) + (65_536_u64 >> shift);
         (bytes / self.mss()).max(least).min(MOST_SEGMENTS)
     }
 

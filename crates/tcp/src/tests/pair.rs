@@ -3,7 +3,7 @@
 use machine::{Cx, Endpoint as _, Signal};
 use packet::{Dir, IpVersion, Segment};
 use record::{Off, Purpose, Who};
-use units::{Duration, FlowId, Instant, SeqNum};
+use units::{Duration, FlowId, Instant, SeqNum, Stream};
 
 use crate::profile::Profile;
 use crate::{Config, Endpoint, Side};
@@ -20,6 +20,7 @@ pub(crate) fn config(profile: &str, side: Side) -> Config {
         side,
         flow: FlowId(0),
         ip: IpVersion::V4,
+        draws: Stream::named(1, "pair", "controller"),
         isn: SeqNum(if side == Side::Client { 1_000 } else { 2_000_000_000 }),
         timestamp: 100,
         clock_phase: Duration::ZERO,

@@ -225,6 +225,7 @@ impl<'a, C: Replayed> Run<'a, C> {
             maxseg: 1,
             snd_scale: 10,
             syn_retransmitted: false,
+            rtt: None,
             ssthresh: None,
         });
         self.last_sent = ticks;

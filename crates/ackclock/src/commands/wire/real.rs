@@ -120,6 +120,7 @@ fn congestion(senders: &[&Host]) -> Result<Option<String>, Failure> {
     }
     match first.cc {
         cc::Algorithm::Reno => Ok(Some("reno".to_owned())),
+        cc::Algorithm::Bbr => Ok(Some("bbr".to_owned())),
         cc::Algorithm::Cubic(cc::cubic::Variant::Linux) => Ok(Some("cubic".to_owned())),
         other => {
             let message = format!("{} is real, and Linux has no {:?}", first.name, other.name());

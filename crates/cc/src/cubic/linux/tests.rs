@@ -24,6 +24,7 @@ fn avoiding(cwnd: u64) -> LinuxCubic {
         maxseg: 1_460,
         snd_scale: 10,
         syn_retransmitted: false,
+        rtt: None,
         ssthresh: None,
     });
     cc.set_window(Bytes(cwnd * MSS));

@@ -48,6 +48,7 @@ fn gained(params: Params, hz: u32, rtt_us: u64) -> Option<f64> {
         maxseg: MSS,
         snd_scale: 7,
         syn_retransmitted: false,
+        rtt: None,
         ssthresh: Some(Bytes(0)),
     });
     let mut now = Instant::ZERO;

@@ -89,7 +89,7 @@ fn wrong_files_offend_the_reader_and_the_schema_alike() {
         ("duration = \"60s\"", "duration = 60"),
         ("duration = \"60s\"", "duration = \"60\""),
         ("profile = \"linux-6.18\"", "profile = \"linux\""),
-        ("cc = \"reno\"", "cc = \"bbr\""),
+        ("cc = \"reno\"", "cc = \"htcp\""),
         ("mtu = \"9000B\"", "mtu = 9000"),
         ("mtu = \"9000B\"", "mtu = \"9000b\""),
         ("tso = true", "tso = 1"),

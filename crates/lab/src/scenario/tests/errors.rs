@@ -39,7 +39,9 @@ fn names_are_guessed() {
     one_mistake("profile = \"freebsd", "profil = \"freebsd", "did you mean `profile`?");
     one_mistake("freebsd-13.2", "freebsd-13.1", "did you mean `freebsd-13.2`?");
     one_mistake("freebsd-13.2", "windows-11", "`profile` cannot be \"windows-11\"");
-    one_mistake("\"reno\"", "\"bbr\"", "`bbr` is not modelled yet");
+    one_mistake("\"reno\"", "\"htcp\"", "`htcp` is not modelled yet");
+    let bbr = "freebsd-13.2\", cc = \"bbr";
+    one_mistake("freebsd-13.2", bbr, "`bbr` needs the delivery rates of Linux's stack");
     one_mistake("\"reno\"", "\"cubic-tick\"", "did you mean `cubic-ticks`?");
     one_mistake("\"reno\"", "\"rneo\"", "did you mean `reno`?");
     one_mistake("bulk =", "bluk =", "did you mean `bulk`?");

@@ -10,6 +10,8 @@ use recovery::sendmap::Sums;
 pub(super) enum Budget {
     /// None runs.
     None,
+    /// The controller sets the window itself.
+    Controller,
     /// RFC 9937: sets the window.
     Rfc(Prr9937),
     /// Linux: sets the window, in packets.
@@ -41,7 +43,7 @@ impl Budget {
     /// is held back.
     pub(super) fn on_ack(&mut self, ack: &Ack, sums: &Sums) -> Option<u64> {
         match self {
-            Self::None => None,
+            Self::None | Self::Controller => None,
             Self::Rfc(prr) => prr.on_ack(&rfc9937::PrrAck {
                 delivered: ack.bytes,
                 inflight: sums.pipe(),
@@ -73,7 +75,7 @@ impl Budget {
     /// `bytes` left, new or again, as so many packets.
     pub(super) fn on_sent(&mut self, bytes: u64, packets: u64) {
         match self {
-            Self::None => {}
+            Self::None | Self::Controller => {}
             Self::Rfc(prr) => prr.on_sent(bytes),
             Self::Linux(prr) => prr.on_sent(packets),
             Self::FreeBsd(prr) => prr.on_sent(bytes),
@@ -83,7 +85,7 @@ impl Budget {
     /// Has a recovery begun in which nothing was sent yet?
     pub(super) const fn untouched(&self) -> bool {
         match self {
-            Self::None => false,
+            Self::None | Self::Controller => false,
             Self::Rfc(prr) => prr.prr_out == 0,
             Self::Linux(prr) => prr.prr_out == 0,
             Self::FreeBsd(prr) => prr.prr_out == 0,

@@ -41,6 +41,7 @@ impl Endpoint {
             && self.snd.shift == 0
             && self.snd.timeout_stamp.is_none()
             && self.snd.ecn_episode.is_none()
+            && self.snd.rates.is_none()
             && !self.cc.in_recovery();
         if !calm {
             return false;

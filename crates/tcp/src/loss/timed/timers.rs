@@ -107,6 +107,9 @@ impl Endpoint {
         self.begin_frto();
         let loss = timed_of!(self);
         if self.snd.map.reneged() {
+            if let Some(rates) = &mut self.snd.rates {
+                rates.reneged = true;
+            }
             self.snd.map.forget_sacks();
             if loss.judge.takes_back() {
                 self.snd.map.lose_all();
