@@ -102,8 +102,7 @@ pub fn guesses(analysis: &Analysis) -> Vec<Guess> {
                 return None;
             }
             let algorithm = profile.algorithm(cc).ok()?;
-            let controller =
-                profile.build(algorithm, &Stream::named(1, "replay", "controller"));
+            let controller = profile.build(algorithm, &Stream::named(1, "replay", "controller"));
             let replay = Replay::new(&profile, controller, flow, analysis);
             replay.compare(&peaks, Guess { profile: name, cc, ..Guess::default() })
         })

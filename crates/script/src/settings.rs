@@ -41,7 +41,6 @@ const FIXED: &[(&str, &[&str])] = &[
 /// of bursts, cookies, caches or a queue.
 const WITHOUT_EFFECT: &[&str] = &[
     "net.ipv4.tcp_syncookies",
-    "net.ipv4.tcp_tso_win_divisor",
     "net.ipv4.tcp_no_metrics_save",
     "net.ipv4.tcp_no_ssthresh_metrics_save",
     "net.ipv4.tcp_autocorking",

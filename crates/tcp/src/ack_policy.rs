@@ -1,7 +1,8 @@
 //! When a receiver acknowledges in-order data.
 //!
 //! FreeBSD: DELAY_ACK of tcp_input.c. Linux: __tcp_ack_snd_check, tcp_event_data_recv,
-//! tcp_send_delayed_ack and tcp_cleanup_rbuf, as measured in `reference/linux.md` 9.
+//! tcp_send_delayed_ack and tcp_cleanup_rbuf, as measured in `reference/linux.md` 9. What lies behind
+//! a gap is the matter of `sack_compression`.
 
 use units::{Duration, Instant};
 
@@ -14,6 +15,8 @@ pub(crate) enum Decision {
     Now,
     /// Acknowledge within this time.
     Within(Duration),
+    /// It lies behind a gap: Linux may put its ACK together with others.
+    Compress,
 }
 
 /// The rule with its state.
@@ -51,6 +54,12 @@ pub(crate) struct Arrival {
     pub(crate) rcv_wnd: u64,
     /// Smoothed round trip, if known.
     pub(crate) srtt: Option<Duration>,
+    /// Retransmission timeout in force.
+    pub(crate) rto: Duration,
+    /// It lies behind a gap, or filled the first part of one: something still lies behind a gap.
+    pub(crate) gap_left: bool,
+    /// It filled one.
+    pub(crate) filled: bool,
 }
 
 impl AckPolicy {
@@ -64,9 +73,10 @@ impl AckPolicy {
 
     /// In-order data arrived.
     pub(crate) fn on_data(&mut self, a: &Arrival) -> Decision {
-        let first = self.last_data.is_none();
-        self.last_data = Some(a.now);
+        let before = self.last_data.replace(a.now);
         match self.rule {
+            _ if a.filled && !a.gap_left => Decision::Now,
+            AckRule::FreeBsd { .. } | AckRule::Rfc { .. } if a.filled => Decision::Now,
             AckRule::FreeBsd { delayed, timeout } => {
                 let delay = delayed && !a.pending && !a.window_was_zero && a.len <= a.maxseg;
                 if delay { Decision::Within(timeout) } else { Decision::Now }
@@ -78,22 +88,64 @@ impl AckPolicy {
                     Decision::Within(timeout)
                 }
             }
-            AckRule::Linux { quick_acks, always_quick, min, max } => {
-                if first {
-                    // tcp_incr_quickack
-                    let by_window = (a.rcv_wnd / (2 * a.mss)).max(2) as u32;
-                    self.quick = by_window.min(quick_acks);
+            AckRule::Linux { min, max, .. } => {
+                self.follow(before.map(|before| a.now.since(before)), a);
+                match self.at_once(a) {
+                    true => Decision::Now,
+                    false if a.gap_left => Decision::Compress,
+                    false => {
+                        let by_rtt = a.srtt.map_or(max, |srtt| srtt.max(min));
+                        Decision::Within(self.ato.min(by_rtt).min(max))
+                    }
                 }
-                if a.window_grew {
-                    self.quick |= 1;
-                }
-                if always_quick || self.quick > 0 || (a.unacked > a.mss && a.window_holds) {
-                    return Decision::Now;
-                }
-                let by_rtt = a.srtt.map_or(max, |srtt| srtt.max(min));
-                Decision::Within(self.ato.min(by_rtt).min(max))
             }
         }
+    }
+
+    /// Data arrived behind a gap.
+    pub(crate) fn on_gap(&mut self, a: &Arrival) -> Decision {
+        let linux = matches!(self.rule, AckRule::Linux { .. });
+        if linux && !self.at_once(a) { Decision::Compress } else { Decision::Now }
+    }
+
+    /// Only what had arrived before: Linux acknowledges the next ones at once
+    /// (tcp_enter_quickack_mode).
+    pub(crate) fn on_old_data(&mut self, rcv_wnd: u64, mss: u64) {
+        if let AckRule::Linux { min, .. } = self.rule {
+            self.hasten(rcv_wnd, mss);
+            self.ato = min;
+        }
+    }
+
+    /// tcp_event_data_recv: the first data, and data after a long pause, is acknowledged at once; a
+    /// delay follows the time between arrivals.
+    fn follow(&mut self, since: Option<Duration>, a: &Arrival) {
+        let AckRule::Linux { min, .. } = self.rule else { return };
+        let half = |span: Duration| Duration::from_nanos(span.as_nanos() / 2);
+        match since {
+            None => self.hasten(a.rcv_wnd, a.mss),
+            Some(since) if since <= half(min) => self.ato = half(self.ato) + half(min),
+            Some(since) if since < self.ato => self.ato = (half(self.ato) + since).min(a.rto),
+            Some(since) if since > a.rto => self.hasten(a.rcv_wnd, a.mss),
+            Some(_) => {}
+        }
+    }
+
+    /// tcp_incr_quickack.
+    fn hasten(&mut self, rcv_wnd: u64, mss: u64) {
+        if let AckRule::Linux { quick_acks, .. } = self.rule {
+            let by_window = (rcv_wnd / (2 * mss.max(1))).max(2) as u32;
+            self.quick = self.quick.max(by_window.min(quick_acks));
+        }
+    }
+
+    /// The first question of __tcp_ack_snd_check.
+    fn at_once(&mut self, a: &Arrival) -> bool {
+        let AckRule::Linux { always_quick, .. } = self.rule else { return true };
+        if a.window_grew {
+            self.quick |= 1;
+        }
+        always_quick || self.quick > 0 || (a.unacked > a.mss && a.window_holds)
     }
 
     /// The application has read all there was. Must the pending ACK go now? So in Linux if what
@@ -136,7 +188,47 @@ mod tests {
             window_holds: true,
             rcv_wnd: 65_160,
             srtt: Some(Duration::from_millis(100)),
+            rto: Duration::from_millis(300),
+            gap_left: false,
+            filled: false,
         }
+    }
+
+    fn after_quick_acks() -> AckPolicy {
+        let mut policy = AckPolicy::new(Profile::named("linux-6.18").unwrap().acks);
+        for _ in 0..16 {
+            policy.on_data(&arrival(1_448, 1_448));
+            policy.on_ack_sent();
+        }
+        policy
+    }
+
+    #[test]
+    fn linux_acknowledges_at_once_again_after_a_pause_and_after_what_came_twice() {
+        let later =
+            |ms: u64| Arrival { now: Instant::from_nanos(ms * 1_000_000), ..arrival(1_448, 1_448) };
+        let mut policy = after_quick_acks();
+        assert_ne!(policy.on_data(&later(299)), Decision::Now);
+        // 301 ms later, longer than the timeout.
+        assert_eq!(policy.on_data(&later(600)), Decision::Now);
+        let mut policy = after_quick_acks();
+        policy.on_old_data(65_160, 1_448);
+        assert_eq!(policy.on_data(&later(1)), Decision::Now);
+    }
+
+    #[test]
+    fn linux_puts_reports_together_unless_an_ack_is_due() {
+        let gap = Arrival { gap_left: true, ..arrival(1_448, 0) };
+        let mut policy = after_quick_acks();
+        assert_eq!(policy.on_gap(&gap), Decision::Compress);
+        assert_eq!(policy.on_gap(&Arrival { unacked: 2_896, ..gap }), Decision::Now);
+        // Part of a gap is filled; all of it is.
+        let filled = Arrival { filled: true, ..gap };
+        assert_eq!(policy.on_data(&Arrival { unacked: 1_448, ..filled }), Decision::Compress);
+        assert_eq!(policy.on_data(&Arrival { gap_left: false, ..filled }), Decision::Now);
+        assert_eq!(policy.on_gap(&Arrival { window_grew: true, ..gap }), Decision::Now);
+        let mut other = AckPolicy::new(Profile::named("freebsd-14.3").unwrap().acks);
+        assert_eq!((other.on_gap(&gap), other.on_data(&filled)), (Decision::Now, Decision::Now));
     }
 
     #[test]
@@ -170,11 +262,7 @@ mod tests {
     fn linux_waits_for_the_reader_where_the_window_would_shrink() {
         // golden/linux c3: at 2522.2 ms six packets arrive before the application runs; the window
         // stands at its limit, and one ACK follows the read.
-        let mut policy = AckPolicy::new(Profile::named("linux-6.18").unwrap().acks);
-        for _ in 0..16 {
-            policy.on_data(&arrival(1_448, 1_448));
-            policy.on_ack_sent();
-        }
+        let mut policy = after_quick_acks();
         let full = Arrival { window_holds: false, ..arrival(1_448, 6 * 1_448) };
         assert_ne!(policy.on_data(&full), Decision::Now);
         assert!(policy.on_read(false, 6 * 1_448, 1_448));

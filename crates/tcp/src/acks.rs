@@ -356,7 +356,9 @@ impl Endpoint {
         self.snd.train = 0;
         match purpose {
             Purpose::DelayedAck => {
-                self.rcv.policy.on_timer();
+                if self.rcv.compressed.waiting == 0 {
+                    self.rcv.policy.on_timer();
+                }
                 self.ack_at_once();
             }
             Purpose::Retransmit => self.on_retransmit_timer(cx),

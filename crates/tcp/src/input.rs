@@ -10,6 +10,7 @@ use crate::ack_policy::{Arrival, Decision};
 use crate::endpoint::{Endpoint, Side, State};
 use crate::loss::Repair;
 use crate::profile::Family;
+use crate::sack_compression::BLOCKS_EXPECTED;
 
 /// Timestamps older than this say nothing (RFC 7323 section 5.5).
 const PAWS_IDLE: Duration = Duration::from_secs(24 * 24 * 3_600);
@@ -125,6 +126,10 @@ impl Endpoint {
                 self.enter_time_wait(cx);
             }
             self.note_duplicate(segment, seq);
+            if segment.payload > 0 {
+                let window = self.rcv.adv.since(self.rcv.nxt).get();
+                self.rcv.policy.on_old_data(window, self.mss());
+            }
             self.ack_at_once();
             if seq <= self.rcv.nxt {
                 // Old data, or any where our window is closed, may bring a good acknowledgment.
@@ -327,20 +332,50 @@ impl Endpoint {
             return;
         }
         if payload.left > self.rcv.nxt {
-            self.keep_behind_gap(payload);
+            self.keep_behind_gap(cx.now, payload);
         } else {
             self.on_next_payload(cx, payload);
         }
     }
 
     /// It lies behind a gap.
-    fn keep_behind_gap(&mut self, payload: Payload) {
+    fn keep_behind_gap(&mut self, now: Instant, payload: Payload) {
         let most = self.cfg.profile.reassembly.map_or(usize::MAX, |most| {
             let by_size = self.rcv.window.size() / self.maxseg() + 1;
             by_size.min(u64::from(most)) as usize
         });
+        let interrupts = self.rcv.compressed.waiting > 0
+            && !self.rcv.reassembly.touches(payload.left, payload.right, BLOCKS_EXPECTED);
         self.rcv.reassembly.insert(payload.left, payload.right, most);
-        self.ack_at_once();
+        let (len, waiting) = (payload.right - payload.left, self.rcv.reassembly.bytes());
+        let window_grew = self.link.sack && self.rcv.window.on_gap(len, payload.merged, waiting);
+        let arrival = self.arrival(now, len, window_grew);
+        match self.rcv.policy.on_gap(&arrival) {
+            Decision::Compress if !interrupts => self.compress_ack(now),
+            _ => self.ack_at_once(),
+        }
+    }
+
+    /// What the policy is asked about; `rcv_nxt` has moved by `len` if it was in order.
+    #[inline(always)]
+    fn arrival(&self, now: Instant, len: u64, window_grew: bool) -> Arrival {
+        Arrival {
+            now,
+            len,
+            unacked: self.rcv.nxt - self.rcv.acked,
+            maxseg: self.maxseg(),
+            mss: self.mss(),
+            pending: self.timers.runs(Purpose::DelayedAck),
+            window_was_zero: self.rcv.last_window_zero,
+            window_grew,
+            window_holds: self.rcv.window.selected(self.rcv.reassembly.bytes())
+                >= self.rcv.adv.since(self.rcv.acked).get(),
+            rcv_wnd: self.rcv.adv.since(self.rcv.nxt).get(),
+            srtt: self.rtt.srtt(),
+            rto: self.rtt.rto(),
+            gap_left: !self.rcv.reassembly.is_empty(),
+            filled: false,
+        }
     }
 
     /// The next bytes of the stream have come.
@@ -356,23 +391,14 @@ impl Endpoint {
             cx.emit(|| Event::ReceiveBuffer { size: size as u32 });
         }
         self.signal(Signal::Readable);
-        let decision = self.rcv.policy.on_data(&Arrival {
-            now: cx.now,
-            len,
-            unacked: self.rcv.nxt - self.rcv.acked,
-            maxseg: self.maxseg(),
-            mss: self.mss(),
-            pending: self.timers.runs(Purpose::DelayedAck),
-            window_was_zero: self.rcv.last_window_zero,
-            window_grew,
-            window_holds: self.rcv.window.selected(self.rcv.reassembly.bytes())
-                >= self.rcv.adv.since(self.rcv.acked).get(),
+        let arrival = Arrival {
             rcv_wnd: self.rcv.adv.since(before).get(),
-            srtt: self.rtt.srtt(),
-        });
-        match decision {
-            _ if filled_a_gap => self.ack_at_once(),
+            filled: filled_a_gap,
+            ..self.arrival(cx.now, len, window_grew)
+        };
+        match self.rcv.policy.on_data(&arrival) {
             Decision::Now => self.ack_at_once(),
+            Decision::Compress => self.compress_ack(cx.now),
             Decision::Within(span) => {
                 if !self.timers.runs(Purpose::DelayedAck) {
                     self.timers.set_ticks(Purpose::DelayedAck, &self.clock, cx.now, span);

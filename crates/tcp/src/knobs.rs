@@ -118,6 +118,15 @@ macro_rules! field {
     };
 }
 
+macro_rules! compression {
+    ($field:ident) => {
+        |p| match &mut p.acks {
+            AckRule::Linux { compression, .. } => Some(&mut compression.$field),
+            _ => None,
+        }
+    };
+}
+
 macro_rules! rule {
     (acks, $family:ident, $field:ident) => {
         AckRule::$family { $field, .. }
@@ -283,6 +292,26 @@ const KNOBS: &[Knob] = &[
         "net.ipv4.tcp_tso_rtt_log",
         Slot::Count { at: field!(burst, Linux, rtt_log), least: 0, most: 31 },
         "how fast the burst allowance of short round trips falls",
+    ),
+    linux(
+        "net.ipv4.tcp_tso_win_divisor",
+        Slot::Count { at: field!(burst, Linux, win_divisor), least: 0, most: 255 },
+        "a burst waits for this share of the window where the next ACK is near",
+    ),
+    linux(
+        "net.ipv4.tcp_comp_sack_delay_ns",
+        Slot::Count { at: compression!(delay_ns), least: 0, most: 1_000_000_000 },
+        "nanoseconds that an ACK for packets behind a gap waits for more of them at most",
+    ),
+    linux(
+        "net.ipv4.tcp_comp_sack_slack_ns",
+        Slot::Count { at: compression!(slack_ns), least: 0, most: 1_000_000_000 },
+        "nanoseconds by which that may be late",
+    ),
+    linux(
+        "net.ipv4.tcp_comp_sack_nr",
+        Slot::Count { at: compression!(nr), least: 0, most: 255 },
+        "ACKs for packets behind a gap that are put together at most; 0 is off",
     ),
     linux(
         "ip-route.quickack",

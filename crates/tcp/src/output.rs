@@ -90,8 +90,8 @@ impl Endpoint {
             match self.cfg.profile.burst {
                 BurstRule::FreeBsd { max } => self.plan_bytes(cx, max.get()),
                 BurstRule::Rfc => self.plan_bytes(cx, LARGEST_BURST),
-                BurstRule::Linux { min_segments, rtt_log } => {
-                    self.plan_packets(min_segments, rtt_log)
+                BurstRule::Linux { min_segments, rtt_log, win_divisor } => {
+                    self.plan_packets(min_segments, rtt_log, win_divisor, cx.now)
                 }
             }
         };
@@ -293,6 +293,7 @@ impl Endpoint {
         self.rcv.last_window_zero = field == 0;
         self.timers.stop(Purpose::DelayedAck);
         self.rcv.policy.on_ack_sent();
+        self.rcv.compressed.waiting = 0;
     }
 
     /// Makes a full segment of new data, not the last there is, and notes that it left: what `build`

@@ -218,12 +218,26 @@ pub enum AckRule {
         min: Duration,
         /// TCP_DELACK_MAX.
         max: Duration,
+        /// ACKs that report packets behind a gap are put together (tcp_sack_compress).
+        compression: SackCompression,
     },
     /// RFC 5681 section 4.2: at least every second segment, within this time.
     Rfc {
         /// Longest delay.
         timeout: Duration,
     },
+}
+
+/// Linux puts ACKs together that report packets behind the same gap (__tcp_ack_snd_check).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SackCompression {
+    /// `net.ipv4.tcp_comp_sack_delay_ns`: one waits no longer, nor than a twentieth of the round
+    /// trip.
+    pub delay_ns: u32,
+    /// `net.ipv4.tcp_comp_sack_slack_ns`: the timer may be so much late, and is on an idle machine.
+    pub slack_ns: u32,
+    /// `net.ipv4.tcp_comp_sack_nr`: so many are put together at most; 0 is off.
+    pub nr: u32,
 }
 
 /// Size of the send buffer.
@@ -296,6 +310,9 @@ pub enum BurstRule {
         min_segments: u32,
         /// `net.ipv4.tcp_tso_rtt_log`.
         rtt_log: u32,
+        /// `net.ipv4.tcp_tso_win_divisor`: a burst waits for this share of the window, where the
+        /// next ACK is near (tcp_tso_should_defer); 0 for four segments.
+        win_divisor: u32,
     },
     /// Whole segments up to 64 KiB, as the windows give (RFC 9293 section 3.8.6.2.1).
     Rfc,

@@ -5,8 +5,9 @@
 //! off); tcp_output.c (tcp_update_skb_after_send, tcp_pacing_check, tcp_pace_kick: TCP's own pacing,
 //! as where no `fq` paces). Other controllers keep none of this: their connections have no [`Rates`].
 //!
-//! Without SACK duplicates count as deliveries (tcp_add_reno_sack, tcp_remove_reno_sacks); what is
-//! sent again is then RFC 6582's matter, as with Linux's other controllers here.
+//! Without SACK duplicates count as deliveries (tcp_add_reno_sack, tcp_remove_reno_sacks), but not as
+//! packets that are no longer under way; what is sent again is then RFC 6582's matter, as with
+//! Linux's other controllers here.
 
 use cc::{Controller, DeliveryRate, RateSample};
 use machine::Cx;

@@ -90,6 +90,13 @@ impl Reassembly {
         }
     }
 
+    /// Does `[left, right)` touch one of the `count` ranges that were touched last?
+    pub(crate) fn touches(&self, left: Offset, right: Offset, count: usize) -> bool {
+        let lately = self.recent.iter().rev().filter_map(|&entry| live(&self.ranges, entry));
+        self.ranges.len() < count
+            || lately.take(count).any(|range| range.left <= right && left <= range.right)
+    }
+
     /// All up to `rcv_nxt` has arrived in order: returns where the stream now ends without a gap.
     #[inline]
     pub(crate) fn advance(&mut self, rcv_nxt: Offset) -> Offset {

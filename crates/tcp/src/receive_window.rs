@@ -239,6 +239,27 @@ impl ReceiveWindow {
         }
     }
 
+    /// Payload arrived behind a gap, where `waiting` bytes lie now; the same answer (Linux alone:
+    /// tcp_data_queue_ofo).
+    pub(crate) fn on_gap(&mut self, len: u64, merged: bool, waiting: u64) -> bool {
+        let held = self.unread + waiting;
+        match &mut self.system {
+            System::Linux(linux) => {
+                self.answer = None;
+                linux.grow(self.size, held, len, merged)
+            }
+            System::FreeBsd { .. } | System::Fixed => false,
+        }
+    }
+
+    /// The receiver's own estimate of the round trip; zero before the first.
+    pub(crate) const fn rtt(&self) -> Duration {
+        match &self.system {
+            System::Linux(linux) => linux.rtt,
+            System::FreeBsd { .. } | System::Fixed => Duration::ZERO,
+        }
+    }
+
     /// FreeBSD's tcp_autorcvbuf, on in-order data: half as much again if three eighths of the
     /// buffer arrived within half a round trip. Returns the new size if it grew.
     pub(crate) fn autosize(&mut self, now: Instant, srtt: Option<Duration>) -> Option<u64> {

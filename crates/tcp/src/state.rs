@@ -13,6 +13,7 @@ use crate::probes::Probe;
 use crate::rates::Rates;
 use crate::reassembly::Reassembly;
 use crate::receive_window::ReceiveWindow;
+use crate::sack_compression::Compressed;
 use crate::send_buffer::SendBuffer;
 
 /// What the handshake settled.
@@ -98,6 +99,8 @@ pub(crate) struct Send {
     pub(crate) idle: bool,
     /// Behind the last partial segment sent (Linux `snd_sml`).
     pub(crate) small_end: Offset,
+    /// Linux: end of the packet at the head of what was not sent yet, as its write queue has it.
+    pub(crate) head_end: Offset,
     /// `nxt` when it was asked.
     pub(crate) asked_at: Offset,
     pub(crate) waiting: Waiting,
@@ -117,6 +120,8 @@ pub(crate) struct Receive {
     /// What has arrived twice, to be told with the next ACK (RFC 2883).
     pub(crate) duplicate: Option<(Offset, Offset)>,
     pub(crate) policy: AckPolicy,
+    /// Linux: ACKs that wait for more.
+    pub(crate) compressed: Compressed,
     /// Place of the peer's FIN, once seen.
     pub(crate) fin: Option<Offset>,
     /// The last in-order data came with PSH.
@@ -169,6 +174,7 @@ impl Send {
             fresh: false,
             idle: false,
             small_end: Offset(0),
+            head_end: Offset(0),
             asked_at: Offset(0),
             waiting: Waiting::Handshake,
         }
@@ -186,6 +192,7 @@ impl Receive {
             reassembly: Reassembly::default(),
             duplicate: None,
             policy,
+            compressed: Compressed::default(),
             fin: None,
             pushed: false,
             ack_now: false,

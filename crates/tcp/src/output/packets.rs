@@ -1,13 +1,14 @@
 //! Windows that count packets: tcp_write_xmit of Linux (tcp_output.c, 6.18).
 //!
 //! The congestion window counts packets; a burst holds what the pacing rate sends in about a
-//! millisecond (tcp_tso_autosize). Deferral of bursts (tcp_tso_should_defer) is not modelled.
+//! millisecond (tcp_tso_autosize), and a small one waits for the next acknowledgment where that is near
+//! (tcp_tso_should_defer).
 
 use cc::Controller;
 use record::{SentKind, Waiting};
 use recovery::RttEstimator;
 use units::ratio::scaled;
-use units::{Bytes, Duration};
+use units::{Bytes, Duration, Instant};
 
 use super::Plan;
 use crate::endpoint::Endpoint;
@@ -40,6 +41,21 @@ impl Pacing {
     }
 }
 
+/// A burst waits for an acknowledgment that is as near (tcp_tso_should_defer).
+const NEAR: Duration = Duration::from_millis(1);
+
+/// What room there is for a burst.
+#[derive(Debug, Clone, Copy)]
+struct Free {
+    /// Bytes of a burst at most.
+    most: u64,
+    /// Bytes that the peer's window takes.
+    window: u64,
+    /// Congestion window and packets under way.
+    cwnd: u64,
+    in_flight: u64,
+}
+
 impl Endpoint {
     /// One pass: a burst within the congestion window, the peer's window and Nagle's rule.
     #[inline(always)]
@@ -47,6 +63,8 @@ impl Endpoint {
         &mut self,
         min_segments: u32,
         rtt_log: u32,
+        win_divisor: u32,
+        now: Instant,
     ) -> Result<Plan, Waiting> {
         let mss = self.mss();
         let end = self.data_end();
@@ -84,11 +102,21 @@ impl Endpoint {
         } else {
             // tcp_cwnd_test: a burst takes half of the window at most.
             let half = (cwnd / 2).max(1);
-            let segments = self.burst_segments(min_segments, rtt_log).min(quota).min(half);
+            let most = self.burst_segments(min_segments, rtt_log);
+            let segments = most.min(quota).min(half);
             let room = window_end.since(self.snd.nxt).get();
-            self.whole_segments(unsent, segments * mss, room, resending)
+            let small = segments < most && unsent > mss && !resending;
+            let waits = small.then(|| {
+                let free = Free { most: most * mss, window: room, cwnd, in_flight };
+                self.defers(now, &free, segments * mss, win_divisor)
+            });
+            match waits.flatten() {
+                Some(why) => Err(why),
+                None => self.whole_segments(unsent, segments * mss, room, resending),
+            }
         };
-        let len = outcome.inspect_err(|_| self.validate_window(in_flight >= cwnd))?;
+        let limited = |why: &Waiting| in_flight >= cwnd || *why == Waiting::CongestionWindow;
+        let len = outcome.inspect_err(|why| self.validate_window(limited(why)))?;
         let last = self.snd.nxt + len == end;
         if len != mss && !len.is_multiple_of(mss) {
             self.snd.small_end = self.snd.nxt + len;
@@ -107,6 +135,56 @@ impl Endpoint {
             kind: if resending { SentKind::Again(self.snd.resend_cause) } else { SentKind::New },
             more: true,
         })
+    }
+
+    /// tcp_tso_should_defer: a burst smaller than it may be waits if the next acknowledgment is to
+    /// come within a millisecond; tells for which window. `quota` are bytes that may go.
+    fn defers(
+        &mut self,
+        now: Instant,
+        free: &Free,
+        quota: u64,
+        win_divisor: u32,
+    ) -> Option<Waiting> {
+        let (mss, end) = (self.mss(), self.data_end());
+        // The packet at the head of the queue, as long as one is made and at least as long as it may
+        // go (tcp_grow_skb).
+        let nxt = self.snd.nxt;
+        if self.snd.head_end <= nxt {
+            self.snd.head_end = nxt + MOST_SEGMENTS * mss;
+        }
+        self.snd.head_end = self.snd.head_end.max(nxt + quota);
+        let tail = self.snd.head_end >= end;
+        let head = self.snd.head_end.min(end).since(nxt).get();
+        let recovers = self.cc.in_recovery() || self.repairs_timeout();
+        if recovers || now.since(self.snd.last_sent) > NEAR {
+            return None;
+        }
+        let congestion = (free.cwnd - free.in_flight) * mss;
+        let limit = free.window.min(congestion);
+        let share = match u64::from(win_divisor) {
+            0 => 3 * mss + 1,
+            divisor => self.snd.wnd.min(free.cwnd * mss) / divisor,
+        };
+        if limit >= free.most || (!tail && limit >= head) || limit >= share {
+            return None;
+        }
+        let RttEstimator::Linux(rtt) = &self.rtt else { return None };
+        let srtt = Duration::from_nanos(125 * u64::from(rtt.srtt_us()));
+        let expected = self.snd.map.first()?.sent_at() + srtt;
+        let near = Duration::from_nanos(srtt.as_nanos() / 2).min(NEAR);
+        if expected.since(now) > near {
+            return None;
+        }
+        if congestion < free.window {
+            if congestion <= head {
+                return Some(Waiting::CongestionWindow);
+            }
+        } else if free.window <= head {
+            return Some(Waiting::PeerWindow);
+        }
+        // Nothing is added to it any more.
+        (!self.fin_wanted()).then_some(Waiting::SmallSegment)
     }
 
     /// The length of one burst: whole segments, or all that is left if Nagle and the peer's

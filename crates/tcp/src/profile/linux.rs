@@ -9,7 +9,7 @@ use crate::probes::Keepalive;
 
 use super::{
     AckRule, BurstRule, EcnRule, Family, IdleRule, LossRule, ProbeRule, Profile, ReceiveBufferRule,
-    RtoRule, SendBufferRule, SynRule, TimedRule,
+    RtoRule, SackCompression, SendBufferRule, SynRule, TimedRule,
 };
 
 /// Linux 6.18, default sysctls, HZ = 250, as recorded in the project's Linux traces.
@@ -40,6 +40,7 @@ pub(super) fn v6_18() -> Profile {
             always_quick: false,
             min: Duration::from_millis(40),
             max: Duration::from_millis(200),
+            compression: SackCompression { delay_ns: 1_000_000, slack_ns: 100_000, nr: 44 },
         },
         send_buffer: SendBufferRule::Linux { wmem: [Bytes(4_096), Bytes(16_384), Bytes(4 << 20)] },
         // tcp_rmem[2] is 32 MB since 6.16, 6 MB before.
@@ -49,7 +50,7 @@ pub(super) fn v6_18() -> Profile {
             rmem_max: Bytes(212_992),
         },
         reassembly: None,
-        burst: BurstRule::Linux { min_segments: 2, rtt_log: 9 },
+        burst: BurstRule::Linux { min_segments: 2, rtt_log: 9, win_divisor: 3 },
         loss: LossRule::Timed(TimedRule::Linux),
         loss_probes: true,
         limited_transmit: true,

@@ -42,11 +42,51 @@ pub(in super::super) struct Comparison {
     simulated: Figures,
     /// Largest gap between the two windows in packets: ours less the recorded one, and when.
     gap: (i64, i64),
+    /// The first acknowledgment that differs.
+    first: Option<Difference>,
+}
+
+/// An acknowledgment that moved `snd_una`: when in microseconds, where to, and the window after it
+/// in packets.
+#[derive(Debug, Clone, Copy)]
+struct Step {
+    at_us: i64,
+    una: i64,
+    cwnd: u64,
+}
+
+/// The first acknowledgment of which the two runs make something else.
+#[derive(Debug)]
+struct Difference {
+    /// How many were the same before it.
+    same: usize,
+    theirs: Step,
+    ours: Step,
+}
+
+impl Difference {
+    /// Compares step by step; where a run ends nothing differs any more.
+    fn first(theirs: &[Step], ours: &[Step]) -> Option<Self> {
+        let differs =
+            |(theirs, ours): (&Step, &Step)| (theirs.una, theirs.cwnd) != (ours.una, ours.cwnd);
+        let same = theirs.iter().zip(ours).position(differs)?;
+        Some(Self { same, theirs: theirs[same], ours: ours[same] })
+    }
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let one = |step: &Step| {
+            format!("at {:.3} ms to {}, window {}", step.at_us as f64 / 1e3, step.una, step.cwnd)
+        };
+        let (theirs, ours) = (one(&self.theirs), one(&self.ours));
+        write!(f, "after {} ACKs alike the next one came {theirs}; ours {ours}", self.same)
+    }
 }
 
 impl Comparison {
     /// Name of the scenario up to the first underline.
-    fn short(&self) -> &str {
+    pub(in super::super) fn short(&self) -> &str {
         self.name.split('_').next().unwrap_or("")
     }
 
@@ -54,6 +94,17 @@ impl Comparison {
     pub(in super::super) fn goodput_permille(&self) -> i64 {
         let ours = i128::from(self.simulated.goodput_bps) * 1_000;
         (ours / i128::from(self.recorded.goodput_bps.max(1))) as i64 - 1_000
+    }
+
+    /// Is it off by so much that it is to be explained: by more than a twentieth in goodput where two
+    /// recordings agree, or in recoveries and timeouts where the same packets are lost?
+    pub(in super::super) fn misses(&self) -> bool {
+        (self.repeats() && self.goodput_permille().abs() > 50) || self.same_events() == Some(false)
+    }
+
+    /// What the first difference is, for people.
+    pub(in super::super) fn first_difference(&self) -> String {
+        self.first.as_ref().map_or("no ACK differs".to_owned(), ToString::to_string)
     }
 
     /// Do two recordings of it agree?
@@ -150,7 +201,22 @@ pub(super) fn compare(transfer: &Path) -> Result<Comparison, String> {
         .map(|row| (row.t_us as i64, row.cwnd.into()))
         .collect();
     let name = transfer.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    Ok(Comparison { name, rtt, recorded, simulated, gap: gap(&watch.curve, &theirs) })
+    let gap = gap(&watch.curve, &theirs);
+    let first = Difference::first(&steps(&recording.samples), &watch.steps);
+    Ok(Comparison { name, rtt, recorded, simulated, gap, first })
+}
+
+/// What moved `snd_una` in a recording; the row behind an ACK has the state after it, unless it tells
+/// of a state that is about to change.
+fn steps(samples: &[Sample]) -> Vec<Step> {
+    let whole: Vec<&Sample> = samples.iter().filter(|row| row.ev != Kind::State).collect();
+    let moved = |pair: &&[&Sample]| pair[0].una >= 0 && pair[1].una > pair[0].una;
+    let step = |pair: &[&Sample]| Step {
+        at_us: pair[0].t_us as i64,
+        una: pair[1].una,
+        cwnd: pair[1].cwnd.into(),
+    };
+    whole.windows(2).filter(moved).map(step).collect()
 }
 
 /// The round trip that a packet really saw, the emulator's and the kernel's own time included: that
@@ -187,6 +253,7 @@ fn gap(ours: &Curve, theirs: &Curve) -> (i64, i64) {
 struct Watch {
     mss: u64,
     curve: Curve,
+    steps: Vec<Step>,
     flight: Option<u64>,
     exit: u64,
     /// When the first and the last byte were read, and how many in all.
@@ -222,6 +289,10 @@ impl Recorder for Watch {
         if let Some(state) = state {
             let micros = (at.as_nanos() / 1_000) as i64;
             self.curve.push((micros, state.cwnd.get() / self.mss));
+            if let Event::Acked { una, .. } = event {
+                let cwnd = state.cwnd.get() / self.mss;
+                self.steps.push(Step { at_us: micros, una: una.0 as i64, cwnd });
+            }
             if let Event::Sent { kind: SentKind::Again(_), .. } = event {
                 let out = (state.snd_max - state.snd_una).div_ceil(self.mss);
                 self.flight.get_or_insert(out);

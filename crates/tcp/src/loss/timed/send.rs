@@ -99,10 +99,10 @@ impl Endpoint {
     }
 
     /// Packets under way, where packets are counted (tcp_packets_in_flight of Linux).
-    pub(crate) fn packets_in_flight(&self) -> u64 {
+    pub(crate) const fn packets_in_flight(&self) -> u64 {
         match self.snd.repair {
             Repair::Timed(_) => self.snd.map.sums().packets_in_flight(),
-            _ => self.snd.map.sums().all.packets - self.duplicates_delivered(),
+            _ => self.snd.map.sums().all.packets,
         }
     }
 
