@@ -68,14 +68,13 @@ mod tests {
     use crate::Side;
     use crate::tests::pair::{Pair, config};
 
-    /// Numbers of the data segments, the first of a flight of `packets` lost, for which the server's ACKs
-    /// left, and how many blocks each had.
+    /// 60 packets in order, one that is missing, and `packets` behind it: how many ACKs had left before
+    /// those.
     fn acks_of(packets: u64, set: fn(&mut Pair)) -> (usize, Pair) {
         let client = config("linux-6.18", Side::Client);
         let mut pair = Pair::new(client, config("linux-6.18", Side::Server));
         set(&mut pair);
         pair.run(Duration::from_millis(200));
-        // Past the quick ACKs, and the window at its limit.
         let segment = |seq: u64| Segment {
             seq: SeqNum(1_001 + seq as u32 * 1_448),
             ack: SeqNum(2_000_000_001),

@@ -135,14 +135,14 @@ fn reno_cubic_and_prr_make_of_every_recorded_ack_what_the_kernel_made() {
 /// Recorded transfers with fixed losses in which we recover, or time out, another number of times, and
 /// the first event that differs.
 const OTHER_EVENTS: [(&str, &str); 5] = [
-    ("c1", "the busy sender takes two ACKs as one (tcp_add_backlog) after 7 ACKs alike"),
-    ("c4", "the busy sender takes twelve ACKs as one after 11 ACKs alike"),
-    ("c6", "the busy sender takes three ACKs as one after 6 ACKs alike"),
+    ("c1", "7 ACKs alike, then the sender, in a system call, takes two as one (tcp_add_backlog)"),
     (
-        "d1",
-        "a write ends within a packet, so that groups of four lie otherwise, after 30 ACKs alike",
+        "c4",
+        "11 alike, then the receiver, reading, answers 12 packets at once (tcp_backlog_ack_defer)",
     ),
-    ("e1", "the busy sender takes two ACKs as one after 26 ACKs alike"),
+    ("c6", "6 ACKs alike, then the sender, in a system call, takes four as one"),
+    ("d1", "30 alike, then a write ends within a packet, and groups of four lie otherwise"),
+    ("e1", "26 alike, then the receiver, reading, answers two packets at once"),
 ];
 
 #[test]

@@ -28,6 +28,8 @@ struct Figures {
     spurious: u64,
     /// 0 if HyStart did not end slow start.
     hystart_exit: u64,
+    /// When BBR's startup ended, in microseconds.
+    startup_end: Option<i64>,
 }
 
 /// A window in packets from a time in microseconds on.
@@ -102,6 +104,14 @@ impl Comparison {
         (self.repeats() && self.goodput_permille().abs() > 50) || self.same_events() == Some(false)
     }
 
+    /// When BBR's startup ended, for people: ours, and the recorded one.
+    pub(in super::super) fn startup(&self) -> Option<String> {
+        let theirs = self.recorded.startup_end?;
+        let ours = self.simulated.startup_end.map(|us| format!("{:.3} s", us as f64 / 1e6));
+        let ours = ours.unwrap_or_else(|| "never".to_owned());
+        Some(format!("startup ended at {ours} (recorded: {:.3} s)", theirs as f64 / 1e6))
+    }
+
     /// What the first difference is, for people.
     pub(in super::super) fn first_difference(&self) -> String {
         self.first.as_ref().map_or("no ACK differs".to_owned(), ToString::to_string)
@@ -174,6 +184,7 @@ pub(super) fn compare(transfer: &Path) -> Result<Comparison, String> {
     let mut simulated = Figures {
         flight: watch.flight,
         hystart_exit: watch.exit,
+        startup_end: watch.exit_at,
         goodput_bps: watch.goodput(),
         ..Figures::default()
     };
@@ -182,6 +193,10 @@ pub(super) fn compare(transfer: &Path) -> Result<Comparison, String> {
         simulated.recoveries += flow.fast_recoveries;
         simulated.timeouts += flow.rtos;
         simulated.spurious += flow.spurious_recoveries;
+    }
+    if recording.samples.iter().any(|row| row.mode.is_some()) {
+        // The end of BBR's startup.
+        simulated.hystart_exit = 0;
     }
     let counters = &truth.kernel_counters_sender;
     let again = recording.samples.iter().find(|row| row.ev == Kind::Again);
@@ -193,6 +208,7 @@ pub(super) fn compare(transfer: &Path) -> Result<Comparison, String> {
         timeouts: counters.timeouts,
         spurious: counters.spurious(),
         hystart_exit: counters.hystart_exit(),
+        startup_end: startup_end(&recording.samples),
     };
     let theirs: Curve = recording
         .samples
@@ -204,6 +220,12 @@ pub(super) fn compare(transfer: &Path) -> Result<Comparison, String> {
     let gap = gap(&watch.curve, &theirs);
     let first = Difference::first(&steps(&recording.samples), &watch.steps);
     Ok(Comparison { name, rtt, recorded, simulated, gap, first })
+}
+
+/// When BBR left its first phase.
+fn startup_end(samples: &[Sample]) -> Option<i64> {
+    let later = |row: &&Sample| row.mode.as_deref().is_some_and(|mode| mode != "STARTUP");
+    samples.iter().find(later).map(|row| row.t_us as i64)
 }
 
 /// What moved `snd_una` in a recording; the row behind an ACK has the state after it, unless it tells
@@ -256,6 +278,7 @@ struct Watch {
     steps: Vec<Step>,
     flight: Option<u64>,
     exit: u64,
+    exit_at: Option<i64>,
     /// When the first and the last byte were read, and how many in all.
     first_read: Option<Instant>,
     last_read: Option<Instant>,
@@ -300,6 +323,7 @@ impl Recorder for Watch {
         }
         if let Event::Window { cwnd, cause: Cause::SlowStartExit, .. } = event {
             self.exit = u64::from(cwnd) / self.mss;
+            self.exit_at = Some((at.as_nanos() / 1_000) as i64);
         }
     }
 }

@@ -72,6 +72,9 @@ pub(super) fn run_again(transfers: &[PathBuf]) -> Vec<Comparison> {
         match closed_loop::compare(transfer) {
             Ok(comparison) => {
                 println!("{comparison}");
+                if let Some(startup) = comparison.startup() {
+                    println!("  {startup}");
+                }
                 if comparison.misses() {
                     println!("  {}", comparison.first_difference());
                 }

@@ -138,6 +138,9 @@ pub(super) struct Sample {
     pub(super) found: Option<u32>,
     #[serde(rename = "hy_curr_rtt_us")]
     pub(super) curr_rtt: Option<u32>,
+    /// Phase of BBR.
+    #[serde(rename = "bbr_mode", default)]
+    pub(super) mode: Option<String>,
 }
 
 fn threshold<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D::Error> {
