@@ -34,9 +34,7 @@ impl Machine {
         let Some(profile) = Profile::named(system) else { return machine };
         machine.mtu = u64::from(profile.mtu);
         if luck.once_in(3) {
-            let of_system = |name: &&str| profile.algorithm(name).is_ok();
-            let names: Vec<&str> = registry::NAMES.into_iter().filter(of_system).collect();
-            machine.set("cc", luck.pick(&names).into());
+            machine.set("cc", luck.pick(&controllers(&profile)).into());
         }
         machine.interface(luck);
         machine.card(profile.family, luck);
@@ -63,8 +61,11 @@ impl Machine {
         let profile = luck.pick(&quic::profile::NAMES);
         keys.insert("profile".into(), profile.into());
         let mut machine = Self { name, keys, mtu: 1_500 };
-        if luck.once_in(3) {
-            machine.set("cc", luck.pick(&registry::NAMES).into());
+        if luck.once_in(3)
+            && let Some(beside) = Profile::named("rfc")
+        {
+            // What a host with QUIC has is told by the textbook's TCP.
+            machine.set("cc", luck.pick(&controllers(&beside)).into());
         }
         if luck.once_in(3) {
             let other = luck.magnitude(QUIC_MTU..=9_216);
@@ -140,6 +141,12 @@ impl Machine {
             }
         }
     }
+}
+
+/// Names of the controllers that the system takes.
+fn controllers(profile: &Profile) -> Vec<&'static str> {
+    let takes = |name: &&str| profile.algorithm(name).is_ok();
+    registry::NAMES.into_iter().filter(takes).collect()
 }
 
 /// Each limit in one table of two.
