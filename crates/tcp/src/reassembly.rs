@@ -54,6 +54,11 @@ impl Reassembly {
     /// it is dropped and comes again (tcp_reass of FreeBSD).
     pub(crate) fn insert(&mut self, left: Offset, right: Offset, most: usize) -> bool {
         self.arrivals += 1;
+        if self.recent.capacity() == 0 {
+            // Once for all, but where hundreds of packets are missing.
+            self.ranges.reserve(STALE);
+            self.recent.reserve(4 * STALE);
+        }
         let first = self.ranges.partition_point(|range| range.right < left);
         let last = self.ranges.partition_point(|range| range.left <= right);
         let mut merged = Range { left, right, touched: self.arrivals };
