@@ -289,6 +289,15 @@ impl Endpoint {
             numbers.probes = rule.probes;
             // They leave now: the next timeout counts from here.
             numbers.last_eliciting = cx.now;
+            // What waits to go again in an earlier space goes too (section 6.2.4): the peer may be
+            // unable to read anything else before it.
+            for earlier in Space::ALL.into_iter().filter(|&earlier| earlier < space) {
+                let has_keys = self.handshake.has_keys(earlier);
+                let numbers = self.numbers(earlier);
+                if has_keys && numbers.crypto_out.wants(u64::MAX) {
+                    numbers.probes = numbers.probes.max(1);
+                }
+            }
         }
         self.totals.timeouts += 1;
         self.pto_count += 1;

@@ -115,3 +115,29 @@ fn without_a_handshake_data_flows_at_once() {
     pair.run_for(ms(10));
     assert_eq!(pair.signals[SERVER], [Signal::Connected, Signal::Readable]);
 }
+
+/// The ServerHello waits behind probes of the Handshake space, which nobody can read before it has
+/// come: a timeout lets it go whatever the window (section 6.2.4: other spaces too).
+#[test]
+fn a_lost_server_hello_gets_past_a_full_window() {
+    for profile in [RFC9002, crate::profile::INET_2025_03] {
+        let mut profile = profile;
+        profile.newreno.initial_window = 2;
+        for losses in 0..5 {
+            let mut left = losses;
+            let mut pair = Pair::new(profile, profile, Duration::from_millis(20)).losing(
+                move |side, packet| {
+                    let hello = side == SERVER
+                        && packet.space == Space::Initial
+                        && packet.crypto.is_some()
+                        && left > 0;
+                    left -= u32::from(hello);
+                    hello
+                },
+            );
+            pair.open();
+            pair.run_for(Duration::from_secs(60));
+            assert!(pair.ends.iter().all(crate::Endpoint::is_open), "{} {losses}", profile.name);
+        }
+    }
+}
