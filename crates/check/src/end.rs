@@ -48,6 +48,7 @@ pub(crate) struct Sender {
     pub(crate) probed: u64,
     /// The same for the moment when the peer was seen to have closed its window.
     pub(crate) closed: u64,
+    /// Probes that a timer lets go.
     pub(crate) probes_due: u32,
     /// Packets of QUIC that may leave whatever the window: two probes for a timeout (RFC 9002
     /// section 6.2.4), one on entering recovery (section 7.3.2).
@@ -175,7 +176,9 @@ impl End {
                     let probe = event == Event::Timer(Purpose::LossProbe);
                     let (probes, beyond) = if probe { (PROBES, PROBES) } else { (0, 1) };
                     self.sender.probes_due = self.sender.probes_due.max(probes);
-                    self.sender.beyond_window = self.sender.beyond_window.max(beyond);
+                    // A timeout may come in the moment in which a recovery begins.
+                    let allowed = self.sender.beyond_window + beyond;
+                    self.sender.beyond_window = allowed.min(PROBES + 1);
                 }
             }
             Event::Timer(Purpose::Retransmit) => self.sender.timed_out = self.sender.end(),
