@@ -45,16 +45,20 @@ digest:
 	  echo "digests: wasm32 skipped, it needs node and rustup's target wasm32-unknown-unknown"; \
 	fi
 
-# The Python package, with its notebooks, in an environment of its own. Skipped where Python cannot make one.
-VENV := $(abspath $(or $(CARGO_TARGET_DIR),target))/python
+# The Python package, with its notebooks, in an environment of its own, built without optimisation as
+# all tests are. Skipped where Python cannot make one.
+BUILT := $(abspath $(or $(CARGO_TARGET_DIR),target))
+VENV := $(BUILT)/python
+python: export MATURIN_PEP517_ARGS = --profile dev
+python: export ACKCLOCK_BIN = $(BUILT)/debug/ackclock
 python:
 	@if python3 -c 'import ensurepip, venv' > /dev/null 2>&1; then \
 	  python3 -m venv $(VENV) && \
-	  $(VENV)/bin/pip install --quiet --disable-pip-version-check --requirement bindings/python/tests/requirements.txt && \
+	  $(VENV)/bin/pip install --quiet --disable-pip-version-check --requirement bindings/python/tests/requirements.txt . && \
 	  cargo build --quiet --package ackclock && \
-	  . $(VENV)/bin/activate && cd bindings/python && maturin develop --quiet && \
-	  ACKCLOCK_BIN=$${CARGO_TARGET_DIR:-$(abspath target)}/debug/ackclock python -m pytest -q && \
-	  python -m mypy; \
+	  $(VENV)/bin/python -m pytest -q && \
+	  $(VENV)/bin/python -m mypy && \
+	  $(VENV)/bin/python -m mypy.stubtest ackclock._engine; \
 	else \
 	  echo "python: skipped, it needs python3 with the module venv"; \
 	fi

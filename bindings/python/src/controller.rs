@@ -88,11 +88,27 @@ impl PyLoss {
 
 /// Controllers by the names that scenarios use.
 pub(crate) fn outside(controllers: &Bound<'_, PyDict>) -> PyResult<Vec<Outside>> {
-    controllers.iter().map(|(name, class)| one(&name.extract::<String>()?, &class)).collect()
+    let known = controllers.iter().map(|(name, class)| match name.extract::<String>() {
+        Ok(name) => one(&name, &class),
+        Err(_) => {
+            let message = format!("controllers: names are str, found {}", name.repr()?);
+            Err(PyTypeError::new_err(message))
+        }
+    });
+    known.collect()
 }
 
 /// Every maker there was, so that naming a class again and again takes no more memory.
-static MADE: Mutex<Vec<(usize, &'static str, Outside)>> = Mutex::new(Vec::new());
+static MADE: Mutex<Vec<Made>> = Mutex::new(Vec::new());
+
+/// A maker with what it was made of. It keeps the class alive, so no other one gets its address.
+struct Made {
+    class: usize,
+    name: &'static str,
+    every: Every,
+    base_grows: bool,
+    outside: Outside,
+}
 
 fn one(name: &str, class: &Bound<'_, PyAny>) -> PyResult<Outside> {
     if cc::registry::NAMES.contains(&name) {
@@ -107,11 +123,6 @@ fn one(name: &str, class: &Bound<'_, PyAny>) -> PyResult<Outside> {
         let kind = class.get_type().name()?;
         let message = format!("controllers[{name:?}]: expected a class, found {kind}");
         return Err(PyTypeError::new_err(message));
-    }
-    let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
-    let identity = class.as_ptr() as usize;
-    if let Some((.., outside)) = made.iter().find(|known| known.0 == identity && known.1 == name) {
-        return Ok(*outside);
     }
     let attribute = |key: &str| class.getattr_opt(key);
     let every = match attribute("every")? {
@@ -128,10 +139,18 @@ fn one(name: &str, class: &Bound<'_, PyAny>) -> PyResult<Outside> {
         let message = format!("controllers[{name:?}]: the class has no method on_report");
         return Err(PyTypeError::new_err(message));
     }
+    let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+    let same = |known: &&Made| {
+        let is_named = known.name == name && known.class == class.as_ptr() as usize;
+        is_named && known.every == every && known.base_grows == base_grows
+    };
+    if let Some(known) = made.iter().find(same) {
+        return Ok(known.outside);
+    }
     let name: &'static str = Box::leak(name.to_owned().into_boxed_str());
     let maker = PyMaker { name, every, base_grows, class: class.clone().unbind() };
     let outside = Outside::new(maker);
-    made.push((identity, name, outside));
+    made.push(Made { class: class.as_ptr() as usize, name, every, base_grows, outside });
     Ok(outside)
 }
 

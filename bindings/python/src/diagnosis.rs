@@ -1,34 +1,42 @@
 //! Captures: why a transfer was slow, and what would have been with another sender.
 
 use std::fs::File;
+use std::io::{self, BufReader, Read};
 
 use diagnose::Settings;
 use lab::diagnosis::{Report, View};
-use lab::inputs::{self, Source, Stream};
+use lab::inputs::{self, ReadError, Reason, Source, Stream};
 use lab::scenario::Look;
 use lab::whatif::{Fault, Question, WhatIf, scenario_of};
-use pyo3::exceptions::{PyOSError, PyValueError};
+use pyo3::exceptions::{PyOSError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 
 use crate::errors::{RunError, wrong_scenario};
-use crate::watch::watch;
+use crate::watch::{Watched, watch};
 
 /// Connections that the text shows in full.
 const SHOWN: usize = 10;
+/// Bytes that a Python file is asked for at once.
+const AT_ONCE: usize = 1 << 20;
+
+/// A name with the binary file to read, or `None` for the file of that name.
+type Named = (String, Option<Py<PyAny>>);
 
 /// What captures say, as JSON and as text; of connection `flow` alone, if given.
 #[pyfunction]
-#[pyo3(signature = (paths, flow=None))]
-#[allow(clippy::needless_pass_by_value)]
+#[pyo3(signature = (sources, flow=None, progress=None))]
 pub(crate) fn diagnose_files(
     py: Python<'_>,
-    paths: Vec<String>,
+    sources: Vec<Named>,
     flow: Option<u32>,
+    progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<(String, String)> {
-    let files = paths.iter().map(|path| opened(path)).collect::<PyResult<Vec<_>>>()?;
-    watch(py, 1, None, |_| {
-        let mut report = Report::read(files.into_iter().map(source).collect(), false)
-            .map_err(|error| PyValueError::new_err(format!("cannot diagnose {error}")))?;
+    let files = sources.into_iter().map(opened).collect::<PyResult<Vec<_>>>()?;
+    let total = files.iter().map(|file| file.size).sum();
+    watch(py, total, progress, |watched| {
+        let files = files.into_iter().map(|file| file.source(watched)).collect();
+        let mut report = Report::read(files, false).map_err(|error| useless("diagnose", &error))?;
         if let Some(flow) = flow
             && !report.keep_flow(flow)
         {
@@ -50,11 +58,11 @@ pub(crate) fn whatif(
     set: Vec<String>,
     sender: Option<String>,
 ) -> PyResult<(String, String)> {
-    let file = opened(path)?;
+    let file = opened((path.to_owned(), None))?;
     let question = Question { compare, set, sender };
-    let answer = watch(py, 1, None, |_| {
-        let stream = stream(source(file), flow)?;
-        Ok::<_, PyErr>(WhatIf::of(&stream, &question))
+    let answer = watch(py, file.size, None, |watched| {
+        let stream = stream(file.source(watched), flow)?;
+        Ok::<_, PyErr>(WhatIf::until(&stream, &question, watched.stop()))
     })??;
     match answer {
         Ok(answer) => Ok((answer.to_json(), answer.to_text())),
@@ -67,29 +75,98 @@ pub(crate) fn whatif(
 #[pyfunction]
 #[pyo3(signature = (path, flow=None))]
 pub(crate) fn scenario_text(py: Python<'_>, path: &str, flow: Option<u32>) -> PyResult<String> {
-    let file = opened(path)?;
-    watch(py, 1, None, |_| {
-        let stream = stream(source(file), flow)?;
-        scenario_of(&stream).map_err(|unfit| RunError::new_err(unfit.to_string()))
+    let file = opened((path.to_owned(), None))?;
+    watch(py, file.size, None, |watched| {
+        let stream = stream(file.source(watched), flow)?;
+        scenario_of(&stream).map_err(|unfit| RunError::new_err(format!("{path}: {unfit}")))
     })?
 }
 
-/// A file that could be opened, with its name.
-fn opened(path: &str) -> PyResult<(String, File)> {
-    let file = File::open(path).map_err(|error| {
-        PyOSError::new_err((error.raw_os_error(), error.to_string(), path.to_owned()))
-    })?;
-    Ok((path.to_owned(), file))
+/// A file that could be opened.
+struct Opened {
+    name: String,
+    /// Its size in bytes; 0 where nobody knows.
+    size: u64,
+    bytes: Box<dyn Read + Send>,
 }
 
-fn source((name, file): (String, File)) -> Source<'static> {
-    Source { name, bytes: Box::new(file) }
+impl Opened {
+    /// Its bytes, which end with an error once the work is to end.
+    fn source(self, watched: &Watched) -> Source<'_> {
+        Source { name: self.name, bytes: Box::new(Counted { bytes: self.bytes, watched }) }
+    }
+}
+
+fn opened((name, file): Named) -> PyResult<Opened> {
+    if let Some(file) = file {
+        let bytes = Box::new(BufReader::with_capacity(AT_ONCE, PyFile(file)));
+        return Ok(Opened { name, size: 0, bytes });
+    }
+    let failed = |error: io::Error| {
+        PyOSError::new_err((error.raw_os_error(), error.to_string(), name.clone()))
+    };
+    let file = File::open(&name).map_err(failed)?;
+    let metadata = file.metadata().map_err(failed)?;
+    if metadata.is_dir() {
+        return Err(failed(io::Error::from_raw_os_error(EISDIR)));
+    }
+    Ok(Opened { size: metadata.len(), bytes: Box::new(file), name })
+}
+
+/// What systems call "Is a directory", so that Python raises its IsADirectoryError.
+const EISDIR: i32 = 21;
+
+/// Counts the bytes that are read.
+struct Counted<'w> {
+    bytes: Box<dyn Read + Send>,
+    watched: &'w Watched,
+}
+
+impl Read for Counted<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.watched.is_to_end() {
+            return Err(io::Error::other("interrupted"));
+        }
+        let read = self.bytes.read(buffer)?;
+        self.watched.more(read as u64);
+        Ok(read)
+    }
+}
+
+/// A file of Python's, opened for reading bytes.
+struct PyFile(Py<PyAny>);
+
+impl Read for PyFile {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        Python::attach(|py| {
+            let read = self.0.bind(py).call_method1("read", (buffer.len(),))?;
+            let Ok(bytes) = read.cast::<PyBytes>() else {
+                let kind = read.get_type().name()?.to_string();
+                let message = format!("read() of a binary file returns bytes, found {kind}");
+                return Err(PyTypeError::new_err(message).into());
+            };
+            let bytes = bytes.as_bytes();
+            let Some(place) = buffer.get_mut(..bytes.len()) else {
+                return Err(io::Error::other("read() returned more than it was asked for"));
+            };
+            place.copy_from_slice(bytes);
+            Ok(bytes.len())
+        })
+    }
+}
+
+/// A file that cannot be read is an OSError, one that is no capture a ValueError.
+fn useless(what: &str, error: &ReadError) -> PyErr {
+    let message = format!("cannot {what} {error}");
+    match error.reason {
+        Reason::Read(_) => PyOSError::new_err(message),
+        _ => PyValueError::new_err(message),
+    }
 }
 
 fn stream(source: Source<'_>, flow: Option<u32>) -> PyResult<Stream> {
-    let reading =
-        inputs::read(vec![source], Settings { packets: usize::MAX, ..Settings::default() })
-            .map_err(|error| PyValueError::new_err(format!("cannot read {error}")))?;
+    let settings = Settings { packets: usize::MAX, ..Settings::default() };
+    let reading = inputs::read(vec![source], settings).map_err(|error| useless("read", &error))?;
     let bytes = |stream: &Stream| stream.analysis.main().map_or(0, |flow| flow.bytes);
     let found = match flow {
         Some(number) => reading.streams.into_iter().find(|one| one.analysis.stream == number),

@@ -2,10 +2,13 @@
 //!
 //! Reading order: `errors` (exceptions), `text` (dictionaries as scenario files), `watch`
 //! (long calls: progress, Ctrl-C, the GIL), `loaded` and `ran` (one run), `columns` and
-//! `table` (its events as Arrow), `controller` (congestion controllers in Python), `study` (sweeps), `published` (cases and closed forms), `diagnosis` (captures).
+//! `table` (its events as Arrow), `controller` (congestion controllers in Python), `study` (sweeps),
+//! `published` (cases and closed forms), `diagnosis` (captures), `connections` (what many of them
+//! say).
 //! What users call is in `python/ackclock`, which adds what is easier said in Python.
 
 mod columns;
+mod connections;
 mod controller;
 mod diagnosis;
 mod errors;
@@ -21,6 +24,8 @@ mod watch;
 #[pyo3::pymodule]
 mod _engine {
     #[pymodule_export]
+    use super::connections::connections_table;
+    #[pymodule_export]
     use super::controller::{PyLoss, PyReport};
     #[pymodule_export]
     use super::diagnosis::{diagnose_files, scenario_text, whatif};
@@ -33,7 +38,7 @@ mod _engine {
     #[pymodule_export]
     use super::ran::Run;
     #[pymodule_export]
-    use super::study::{Study, csv_head, csv_lines, rows_table};
+    use super::study::{Study, csv_head, csv_lines, rows_table, sweep_page};
     #[pymodule_export]
     use super::table::Table;
     #[pymodule_export]

@@ -3,16 +3,20 @@
 use std::fs;
 use std::path::Path;
 
-use lab::curves::Curves;
+use lab::run_page::RunStory;
 use lab::scenario::{Files, Loaded, Overrides};
+use lab::sharing::Sharing;
+use packet::Segment;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use sim::{SetupError, Watch as Both};
+use record::{Event, Movement, Recorder, SenderState, Who};
+use sim::{Observer, Outcome, SetupError, Watch};
+use units::Instant;
 
 use crate::columns::{Events, Series};
 use crate::controller::outside;
 use crate::errors::{RunError, wrong_scenario};
-use crate::ran::Run;
+use crate::ran::{Kept, Run, broken};
 use crate::watch::{Watched, watch};
 
 /// A scenario that is right in itself: hosts, paths, flows.
@@ -101,20 +105,7 @@ impl Scenario {
         )
     }
 
-    /// Congestion window and flight of every flow over time as SVG; runs it.
-    fn picture(&self, py: Python<'_>) -> PyResult<String> {
-        let scenario = &self.loaded.scenario;
-        let (outcome, curves) = watch(py, 1, None, |watched| {
-            let mut both = Both(Curves::new(scenario), Quiet(watched));
-            (sim::run(scenario, &mut both), both.0)
-        })?;
-        outcome.map_err(|error| unfit(&error))?;
-        let title = if scenario.title.is_empty() { &self.name } else { &scenario.title };
-        let subtitle = format!("seed {}, ackclock {}", scenario.seed, env!("CARGO_PKG_VERSION"));
-        Ok(curves.to_svg(title, &subtitle))
-    }
-
-    /// Runs it. `series` keeps the senders' states, `events` all that happened.
+    /// Runs it. `series` keeps the senders' states and a page of plots, `events` all that happened.
     #[pyo3(signature = (series, events, progress=None))]
     fn run(
         &self,
@@ -123,31 +114,24 @@ impl Scenario {
         events: bool,
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Run> {
-        let scenario = &self.loaded.scenario;
+        let mut scenario = self.loaded.scenario.clone();
+        let mut listeners = Listeners {
+            sharing: Sharing::concerns(&scenario).then(|| Sharing::new(&scenario)),
+            series: series.then(|| Series::new(&scenario)),
+            events: events.then(|| Events::new(&scenario)),
+            story: series.then(|| RunStory::new(&mut scenario, POINTS)),
+        };
         let total = scenario.duration.as_nanos();
-        let result = watch(py, total, progress, |watched| {
-            let quiet = Quiet(watched);
-            match (series.then(|| Series::new(scenario)), events.then(|| Events::new(scenario))) {
-                (None, None) => (sim::run(scenario, &mut { quiet }), None, None),
-                (Some(series), None) => {
-                    let mut both = Both(series, quiet);
-                    (sim::run(scenario, &mut both), Some(both.0.finish()), None)
-                }
-                (None, Some(events)) => {
-                    let mut both = Both(events, quiet);
-                    (sim::run(scenario, &mut both), None, Some(both.0.finish()))
-                }
-                (Some(series), Some(events)) => {
-                    let mut all = Both(Both(series, events), quiet);
-                    let outcome = sim::run(scenario, &mut all);
-                    let Both(Both(series, events), _) = all;
-                    (outcome, Some(series.finish()), Some(events.finish()))
-                }
+        let outcome = watch(py, total, progress, |watched| {
+            let mut quiet = Quiet(watched);
+            if listeners.is_none() {
+                sim::run(&scenario, &mut quiet)
+            } else {
+                sim::run(&scenario, &mut Watch(&mut listeners, quiet))
             }
-        })?;
-        let (outcome, series, events) = result;
-        let outcome = outcome.map_err(|error| unfit(&error))?;
-        Run::new(&self.loaded, &outcome, series.transpose(), events.transpose())
+        })?
+        .map_err(|error| unfit(&error))?;
+        Ok(Run::new(&self.loaded, &outcome, listeners.finish(&self.loaded, &outcome, &self.name)?))
     }
 }
 
@@ -167,24 +151,83 @@ pub(crate) fn files_beside(name: &str) -> Files {
     })
 }
 
-/// Listens to nothing but the time.
-struct Quiet<'w>(&'w Watched);
+/// Values that all series of a page in a notebook may hold together.
+const POINTS: usize = 50_000;
 
-impl record::Recorder for Quiet<'_> {
-    const ON: bool = false;
+/// Who listens to a run.
+struct Listeners {
+    sharing: Option<Sharing>,
+    series: Option<Series>,
+    events: Option<Events>,
+    story: Option<RunStory>,
+}
 
-    fn record(
-        &mut self,
-        _: units::Instant,
-        _: record::Who,
-        _: record::Event,
-        _: Option<&record::SenderState>,
-    ) {
+impl Listeners {
+    fn is_none(&self) -> bool {
+        let Self { sharing, series, events, story } = self;
+        sharing.is_none() && series.is_none() && events.is_none() && story.is_none()
+    }
+
+    fn finish(self, loaded: &Loaded, outcome: &Outcome, name: &str) -> PyResult<Kept> {
+        let file = Path::new(name).file_name().map(|file| file.to_string_lossy());
+        let file = file.as_deref().unwrap_or(name);
+        Ok(Kept {
+            series: self.series.map(Series::finish).transpose().map_err(|e| broken(&e))?,
+            events: self.events.map(Events::finish).transpose().map_err(|e| broken(&e))?,
+            page: self.story.map(|story| story.page(loaded, outcome, file)),
+            sharing: self.sharing,
+        })
     }
 }
 
-impl sim::Observer for Quiet<'_> {
-    fn progress(&mut self, now: units::Instant) {
+impl Recorder for &mut Listeners {
+    const ON: bool = true;
+    const PACKETS: bool = true;
+
+    fn record(&mut self, at: Instant, who: Who, event: Event, state: Option<&SenderState>) {
+        if let Some(sharing) = &mut self.sharing {
+            sharing.record(at, who, event, state);
+        }
+        if let Some(series) = &mut self.series {
+            series.record(at, who, event, state);
+        }
+        if let Some(events) = &mut self.events {
+            events.record(at, who, event, state);
+        }
+        if let Some(story) = &mut self.story {
+            story.record(at, who, event, state);
+        }
+    }
+
+    fn moved(&mut self, at: Instant, movement: Movement) {
+        if let Some(sharing) = &mut self.sharing {
+            sharing.moved(at, movement);
+        }
+        if let Some(story) = &mut self.story {
+            story.moved(at, movement);
+        }
+    }
+}
+
+impl Observer for &mut Listeners {
+    fn tap(&mut self, at: Instant, tap: usize, outbound: bool, segment: &Segment) {
+        if let Some(story) = &mut self.story {
+            story.tap(at, tap, outbound, segment);
+        }
+    }
+}
+
+/// Listens to nothing but the time.
+struct Quiet<'w>(&'w Watched);
+
+impl Recorder for Quiet<'_> {
+    const ON: bool = false;
+
+    fn record(&mut self, _: Instant, _: Who, _: Event, _: Option<&SenderState>) {}
+}
+
+impl Observer for Quiet<'_> {
+    fn progress(&mut self, now: Instant) {
         self.0.reached(now.as_nanos());
     }
 }

@@ -3,6 +3,7 @@
 use ::theory::aimd::Aimd;
 use ::theory::sawtooth::ExtraRtts;
 use ::theory::{Path, Unfit};
+use lab::cases::text::render;
 use lab::cases::{CASES, Case, CaseError, Report, find};
 use lab::theory_report::{self, Model, Pattern, Trial};
 use pyo3::exceptions::PyValueError;
@@ -19,14 +20,14 @@ pub(crate) fn cases() -> Vec<&'static str> {
 }
 
 /// Runs published cases, all for `None`; the report as JSON, as `ackclock reproduce --json` prints
-/// it.
+/// it, and each case as a text.
 #[pyfunction]
 #[pyo3(signature = (names=None, progress=None))]
 pub(crate) fn reproduce(
     py: Python<'_>,
     names: Option<Vec<String>>,
     progress: Option<&Bound<'_, PyAny>>,
-) -> PyResult<String> {
+) -> PyResult<(String, Vec<String>)> {
     let chosen: Vec<&Case> = match names {
         None => CASES.iter().collect(),
         Some(names) => names
@@ -49,10 +50,11 @@ pub(crate) fn reproduce(
         watched.reached(chosen.len() as u64);
         Ok::<_, CaseError>(report)
     })?;
-    results.map(|report| report.to_json()).map_err(|error| RunError::new_err(error.to_string()))
+    let report = results.map_err(|error| RunError::new_err(error.to_string()))?;
+    Ok((report.to_json(), report.cases.iter().map(render).collect()))
 }
 
-/// What a formula says of a path, as JSON. Quantities are texts with units.
+/// What a formula says of a path, as JSON and as text. Quantities are texts with units.
 #[pyfunction]
 #[pyo3(signature = (model, mss, rtt, loss, rate=None, window=None, extra_rtts=None, ack_delay=None,
     ack_every=None, rto=None, alpha=None, beta=None, w_max=None, run=None, cc=None, random=false, seed=1))]
@@ -76,7 +78,7 @@ pub(crate) fn theory(
     cc: Option<String>,
     random: bool,
     seed: u64,
-) -> PyResult<String> {
+) -> PyResult<(String, String)> {
     use lab::units_text as read;
     let mut path = Path::new(
         quantity("mss", mss, read::size)?,
@@ -136,7 +138,7 @@ pub(crate) fn theory(
             .map_err(|mistakes| wrong_scenario(py, &mistakes))?;
         answer = answer.with(measured);
     }
-    Ok(answer.to_json())
+    Ok((answer.to_json(), answer.to_text()))
 }
 
 fn quantity<T>(

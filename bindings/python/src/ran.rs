@@ -4,8 +4,10 @@ use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
 use lab::run_report::{RunReport, table};
 use lab::scenario::Loaded;
+use lab::sharing::{self, Sharing};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
+use report::page::Page;
 use sim::Outcome;
 
 use crate::table::Table;
@@ -17,24 +19,28 @@ pub(crate) struct Run {
     text: String,
     series: Option<RecordBatch>,
     events: Option<RecordBatch>,
+    page: Option<Page>,
 }
 
-type Kept = Result<Option<RecordBatch>, ArrowError>;
+/// What was kept of a run.
+#[derive(Default)]
+pub(crate) struct Kept {
+    pub(crate) series: Option<RecordBatch>,
+    pub(crate) events: Option<RecordBatch>,
+    pub(crate) page: Option<Page>,
+    pub(crate) sharing: Option<Sharing>,
+}
 
 impl Run {
-    pub(crate) fn new(
-        loaded: &Loaded,
-        outcome: &Outcome,
-        series: Kept,
-        events: Kept,
-    ) -> PyResult<Self> {
-        let broken = |error: ArrowError| PyRuntimeError::new_err(error.to_string());
-        Ok(Self {
-            json: RunReport::new(loaded, outcome).to_json(),
-            text: table(loaded, outcome),
-            series: series.map_err(broken)?,
-            events: events.map_err(broken)?,
-        })
+    pub(crate) fn new(loaded: &Loaded, outcome: &Outcome, kept: Kept) -> Self {
+        let mut report = RunReport::new(loaded, outcome);
+        let mut text = table(loaded, outcome);
+        if let Some(seen) = &kept.sharing {
+            report = report.with(seen, loaded, outcome);
+            text += &format!("\n{}", sharing::text(&seen.report(&loaded.scenario, outcome)));
+        }
+        let Kept { series, events, page, .. } = kept;
+        Self { json: report.to_json(), text, series, events, page }
     }
 }
 
@@ -63,4 +69,22 @@ impl Run {
     fn events(&self) -> Option<Table> {
         self.events.clone().map(Table::from)
     }
+
+    /// The page of plots and tables that `ackclock run --report` writes, if the series were kept.
+    #[getter]
+    fn page(&self) -> PyResult<Option<String>> {
+        self.page.as_ref().map(html).transpose()
+    }
+}
+
+/// A page as a text.
+pub(crate) fn html(page: &Page) -> PyResult<String> {
+    let mut out = Vec::new();
+    page.write(&mut out)?;
+    String::from_utf8(out).map_err(|error| PyRuntimeError::new_err(error.to_string()))
+}
+
+/// A table that could not be made, which no run can bring about.
+pub(crate) fn broken(error: &ArrowError) -> PyErr {
+    PyRuntimeError::new_err(error.to_string())
 }

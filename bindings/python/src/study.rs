@@ -6,6 +6,9 @@ use std::sync::Mutex;
 use arrow_array::builder::{Float64Builder, StringBuilder, StringDictionaryBuilder, UInt64Builder};
 use arrow_array::types::Int32Type;
 use lab::scenario::{Overrides, Study as Plan, StudyOverrides};
+use lab::sweep::csv::{FIGURES, Figure};
+use lab::sweep::page::SweepPage;
+use lab::sweep::pivot::{Pivot, Question};
 use lab::sweep::{About, Broken, Row, csv, execute};
 use pyo3::exceptions::{PyIndexError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -15,6 +18,7 @@ use crate::columns::{Column, batch};
 use crate::controller::outside;
 use crate::errors::{RunError, wrong_scenario};
 use crate::loaded::files_beside;
+use crate::ran::html;
 use crate::table::Table;
 use crate::watch::watch;
 
@@ -85,6 +89,12 @@ impl Study {
         (&self.text, &self.name, set, axes, *repeat, only.clone(), scenario.seed, classes)
     }
 
+    /// Name of the file its scenario came from.
+    #[getter]
+    fn name(&self) -> &str {
+        &self.name
+    }
+
     /// Number of runs.
     #[getter]
     fn runs(&self) -> u64 {
@@ -144,7 +154,7 @@ impl Study {
         let kept = Mutex::new(Vec::with_capacity((end - first) as usize));
         let result = watch(py, end - first, progress, |watched| {
             execute(&plan, first..end, &|_| false, jobs, watched.stop(), |row: Row| {
-                watched.one_more();
+                watched.more(1);
                 if let Ok(mut kept) = kept.lock() {
                     kept.push((row.run, row.to_line()));
                 }
@@ -193,6 +203,30 @@ impl Study {
     }
 }
 
+/// The page that `ackclock sweep --report` writes, of rows as lines of JSON; `None` if there are
+/// more than a page holds. `about` is what stands in `sweep.json`.
+#[pyfunction]
+pub(crate) fn sweep_page(about: &str, lines: &[u8], name: &str) -> PyResult<Option<String>> {
+    let about = About::from_json(about.as_bytes())
+        .map_err(|error| PyValueError::new_err(format!("no sweep.json: {error}")))?;
+    let rows = parse(lines)?;
+    let mut page = SweepPage::new(about.axes.clone());
+    let mut axes = about.axes.clone();
+    let columns = if axes.len() > 1 { axes.pop() } else { None }.unwrap_or_default();
+    let figure = Figure::named("goodput").unwrap_or(FIGURES[0]);
+    let mut means = Pivot::new(Question { rows: axes.concat(), columns, figure, flow: None });
+    for row in &rows {
+        if page.add(row).is_err() {
+            return Ok(None);
+        }
+        means.add(row);
+    }
+    let title = Some(about.title()).filter(|title| !title.is_empty());
+    let facts = [("runs", rows.len().to_string()), ("sweep sha256", about.sha256)];
+    let facts = facts.map(|(name, value)| (name.to_owned(), value));
+    html(&page.page(title.as_deref().unwrap_or(name), facts.into(), &means)).map(Some)
+}
+
 /// The first line of `runs.csv` for axes over these keys.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value)]
@@ -215,8 +249,7 @@ pub(crate) fn rows_table(lines: &[u8], keys: Vec<String>) -> PyResult<Table> {
     let (mut run, mut seed) = (UInt64Builder::new(), UInt64Builder::new());
     let mut axes: Vec<StringBuilder> = keys.iter().map(|_| StringBuilder::new()).collect();
     let mut names = [(); 3].map(|()| StringDictionaryBuilder::<Int32Type>::new());
-    let mut figures: Vec<Float64Builder> =
-        csv::FIGURES.iter().map(|_| Float64Builder::new()).collect();
+    let mut figures: Vec<Float64Builder> = FIGURES.iter().map(|_| Float64Builder::new()).collect();
     for row in &rows {
         for flow in &row.flows {
             run.append_value(row.run);
@@ -227,7 +260,7 @@ pub(crate) fn rows_table(lines: &[u8], keys: Vec<String>) -> PyResult<Table> {
             for (builder, text) in names.iter_mut().zip([&*flow.name, &*flow.profile, &*flow.cc]) {
                 builder.append_value(text);
             }
-            for (builder, figure) in figures.iter_mut().zip(csv::FIGURES) {
+            for (builder, figure) in figures.iter_mut().zip(FIGURES) {
                 builder.append_option((figure.of)(row, flow));
             }
         }
@@ -243,7 +276,7 @@ pub(crate) fn rows_table(lines: &[u8], keys: Vec<String>) -> PyResult<Table> {
     for ((name, says), mut names) in ["flow", "profile", "cc"].into_iter().zip(says).zip(names) {
         columns.push(Column::new(name, says, Arc::new(names.finish())));
     }
-    for (figure, mut values) in csv::FIGURES.into_iter().zip(figures) {
+    for (figure, mut values) in FIGURES.into_iter().zip(figures) {
         columns.push(Column::new(figure.name, figure.help, Arc::new(values.finish())));
     }
     let table = batch(columns).map_err(|error| PyRuntimeError::new_err(error.to_string()))?;

@@ -8,6 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use cc::outside::Gone;
+use lab::leave::Left;
 use pyo3::prelude::*;
 
 use crate::errors::RunError;
@@ -23,9 +24,6 @@ pub(crate) struct Watched {
     done: AtomicU64,
 }
 
-/// Thrown through a run to leave it; caught in [`watch`].
-struct Left;
-
 impl Watched {
     /// Set once the work is to end early.
     pub(crate) fn stop(&self) -> &AtomicBool {
@@ -35,14 +33,19 @@ impl Watched {
     /// Tells how much is done, in units of the total, and leaves the work if it is to end.
     pub(crate) fn reached(&self, done: u64) {
         self.done.store(done, Ordering::Relaxed);
-        if self.stop.load(Ordering::Relaxed) {
+        if self.is_to_end() {
             resume_unwind(Box::new(Left));
         }
     }
 
-    /// Tells that one more is done.
-    pub(crate) fn one_more(&self) {
-        self.done.fetch_add(1, Ordering::Relaxed);
+    /// Is the work to end early?
+    pub(crate) fn is_to_end(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Tells that so much more is done.
+    pub(crate) fn more(&self, amount: u64) {
+        self.done.fetch_add(amount, Ordering::Relaxed);
     }
 }
 

@@ -54,7 +54,7 @@ def world(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def command() -> list[str]:
     """The command line program of the same version."""
     named = os.environ.get("ACKCLOCK_BIN")
@@ -62,6 +62,20 @@ def command() -> list[str]:
     if found is None:
         pytest.skip("the command line program is not there: set ACKCLOCK_BIN")
     return [found]
+
+
+@pytest.fixture
+def captures(tmp_path: Path) -> Path:
+    """A folder of three captures, one of them further down, and of what is none."""
+    folder = tmp_path / "captures"
+    (folder / "deep").mkdir(parents=True)
+    for number, (case, place) in enumerate(
+        {"h1_rwnd_cubic": "", "k1_two_flows": "", "l1_healthy_cubic": "deep"}.items()
+    ):
+        shutil.copy(ROOT / f"golden/linux/{case}/sender.pcap.xz", folder / place / f"{number}.pcap.xz")
+    (folder / "notes.txt").write_text("taken on a Tuesday\n")
+    (folder / ".hidden").write_text("not looked at\n")
+    return folder
 
 
 def output(command: list[str], *arguments: object) -> bytes:

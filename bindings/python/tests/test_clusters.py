@@ -1,12 +1,11 @@
-"""Ten thousand runs on a Dask and on a Ray cluster of this machine."""
+"""Ten thousand runs on a Dask and on a Ray cluster of this machine; a worker is killed in the middle."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import signal
-import threading
-import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +19,21 @@ SMALL = {"flow.up.bulk": "20kB"}
 AXES: dict[str, Any] = {"a.cc": ["newreno", "cubic"], "path.loss": "0%..2% step 0.5%"}
 RUNS = 10_000
 REPEAT = RUNS // 10
+#: Short chunks, so that there is a middle.
+CHUNK_S = 0.5
 
 
-def expected(world: Path, tmp_path: Path, command: list[str]) -> bytes:
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory: pytest.TempPathFactory, command: list[str]) -> Path:
+    """What the command line writes of the same sweep."""
+    folder = tmp_path_factory.mktemp("cli")
+    world = folder / "world.toml"
+    world.write_text(WORLD)
     arguments = [part for key in AXES for part in ("-m", axis_text(key))]
     changes = [part for key, value in SMALL.items() for part in ("--set", f"{key}={value}")]
-    out = tmp_path / "cli"
+    out = folder / "out"
     output(command, "sweep", world, *arguments, *changes, "--repeat", REPEAT, "--out", out)
-    return (out / "runs.jsonl").read_bytes()
+    return out
 
 
 def axis_text(key: str) -> str:
@@ -35,94 +41,136 @@ def axis_text(key: str) -> str:
     return f"{key}={values if isinstance(values, str) else ','.join(values)}"
 
 
-def processes() -> dict[int, bytes]:
-    """The command line of every process."""
-    found = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            with contextlib.suppress(OSError):
-                found[int(entry.name)] = (entry / "cmdline").read_bytes()
-    return found
-
-
-def test_a_dask_cluster_gives_the_bytes_of_the_command_line_though_a_worker_is_killed(
-    world: Path, tmp_path: Path, command: list[str]
-) -> None:
+@contextlib.contextmanager
+def dask() -> Iterator[tuple[Any, Callable[[], int | None]]]:
+    """A cluster of Dask, and the process of a worker that is at work."""
     distributed = pytest.importorskip("distributed")
-    whole = expected(world, tmp_path, command)
-    out = tmp_path / "dask"
     with (
         distributed.LocalCluster(
             n_workers=2, threads_per_worker=1, dashboard_address=None, processes=True
         ) as cluster,
         distributed.Client(cluster) as client,
     ):
-        workers = client.run(os.getpid)
-        killed = threading.Event()
+        processes = client.run(os.getpid)
 
-        def kill(done: int, total: int) -> None:
-            if not killed.is_set():
-                killed.set()
-                os.kill(next(iter(workers.values())), signal.SIGKILL)
+        def at_work() -> int | None:
+            busy = [worker for worker, tasks in client.processing().items() if tasks]
+            return processes[busy[0]] if busy else None
 
-        result = ackclock.sweep(
-            world,
-            axes=AXES,
-            set=SMALL,
-            repeat=REPEAT,
-            executor=client,
-            out=out,
-            chunk_s=0.5,
-            progress=kill,
-        )
-    assert killed.is_set() and len(result) == RUNS
-    assert result.jsonl == whole
+        yield client, at_work
 
 
-def test_a_ray_cluster_gives_the_bytes_of_the_command_line_though_a_worker_is_killed(
-    world: Path, tmp_path: Path, command: list[str]
-) -> None:
+@contextlib.contextmanager
+def ray() -> Iterator[tuple[Any, Callable[[], int | None]]]:
+    """The same of Ray, which names its processes for what they do."""
     ray = pytest.importorskip("ray")
-    whole = expected(world, tmp_path, command)
-    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, configure_logging=False)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+        # Where workers find the controller of this file, as they would one that is installed.
+        patch.setenv("PYTHONPATH", str(Path(__file__).parent))
+        ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, configure_logging=False)
+
+    def at_work() -> int | None:
+        for entry in Path("/proc").iterdir():
+            with contextlib.suppress(OSError):
+                if entry.name.isdigit() and (entry / "cmdline").read_bytes().startswith(
+                    (b"ray::work", b"ray::judge")
+                ):
+                    return int(entry.name)
+        return None
+
     try:
-        killed = threading.Event()
-
-        def kill(done: int, total: int) -> None:
-            # Ray names its processes for what they do.
-            at_work = [pid for pid, name in processes().items() if name.startswith(b"ray::work")]
-            if at_work and not killed.is_set():
-                killed.set()
-                os.kill(at_work[0], signal.SIGKILL)
-
-        result = ackclock.sweep(
-            world,
-            axes=AXES,
-            set=SMALL,
-            repeat=REPEAT,
-            executor=ray,
-            out=tmp_path / "ray",
-            chunk_s=0.5,
-            progress=kill,
-        )
+        yield ray, at_work
     finally:
         ray.shutdown()
-    assert killed.is_set() and len(result) == RUNS
-    assert result.jsonl == whole
 
 
-def test_python_adds_little_to_a_run(world: Path) -> None:
-    """Printed, not asserted: times are noisy."""
-    study_s = []
-    for _ in range(3):
-        began = time.perf_counter()
-        ackclock.sweep(world, axes=AXES, set=SMALL, repeat=100, jobs=1)
-        study_s.append(time.perf_counter() - began)
-    print(f"{min(study_s) / 1000 * 1e6:.0f} us a run with Python around it")
+@pytest.fixture(params=[dask, ray], ids=["dask", "ray"], scope="module")
+def cluster(request: pytest.FixtureRequest) -> Iterator[tuple[Any, Callable[[], int | None]]]:
+    with request.param() as both:
+        yield both
+
+
+def files(folder: Path) -> dict[str, tuple[int, int]]:
+    """The chunks with what changes if one is written again."""
+    found = ((path.name, path.stat()) for path in folder.glob("*.parquet"))
+    return {name: (stat.st_ino, stat.st_mtime_ns) for name, stat in found}
+
+
+def test_a_killed_worker_costs_its_chunk_and_the_table_is_the_commands(
+    cluster: Any, expected: Path, world: Path, tmp_path: Path
+) -> None:
+    executor, at_work = cluster
+    out = tmp_path / "out"
+    before: dict[str, tuple[int, int]] = {}
+
+    def kill(done: int, total: int) -> None:
+        assert total == RUNS
+        pid = at_work() if done >= RUNS // 20 and not before else None
+        if pid is not None:
+            before.update(files(out / "chunks"))
+            os.kill(pid, signal.SIGKILL)
+
+    result = ackclock.sweep(
+        world,
+        axes=AXES,
+        set=SMALL,
+        repeat=REPEAT,
+        executor=executor,
+        out=out,
+        chunk_s=CHUNK_S,
+        progress=kill,
+    )
+    after = files(out / "chunks")
+    assert before and len(before) < len(after), "a worker was killed in the middle"
+    assert before.items() <= after.items(), "what was finished was done once"
+    assert len(result) == RUNS
+    for name in ("runs.jsonl", "runs.csv", "sweep.json", "scenario.toml"):
+        assert (out / name).read_bytes() == (expected / name).read_bytes(), name
+
+
+def test_rows_come_back_without_a_folder_too(cluster: Any, world: Path) -> None:
+    executor, _ = cluster
+    there = ackclock.sweep(world, axes=AXES, set=SMALL, repeat=5, executor=executor)
+    assert there.jsonl == ackclock.sweep(world, axes=AXES, set=SMALL, repeat=5).jsonl
+
+
+class Failing(ackclock.Controller):
+    """Raises in the middle of a run."""
+
+    def on_report(self, report: ackclock.Report) -> float:
+        return 1 / (report.losses - report.losses)
+
+
+def test_what_a_controller_raises_there_comes_here(cluster: Any, world: Path) -> None:
+    executor, _ = cluster
+    with pytest.raises(ackclock.RunError, match=r"run 0: .*on_report \(.*line \d+\): ZeroDivisionError"):
+        ackclock.sweep(world, axes={"a.cc": ["f"]}, controllers={"f": Failing}, executor=executor)
+
+
+def test_mistakes_of_a_run_come_here_with_their_place(cluster: Any, world: Path) -> None:
+    executor, _ = cluster
+    axes = {"path.link.buffer": ["64KiB", "64"]}
+    with pytest.raises(ackclock.ScenarioError) as here:
+        ackclock.sweep(world, axes=axes)
+    with pytest.raises(ackclock.ScenarioError) as there:
+        ackclock.sweep(world, axes=axes, executor=executor)
+    assert str(there.value) == str(here.value) and there.value.errors == here.value.errors
+
+
+def test_a_folder_of_captures_is_diagnosed_there_too(cluster: Any, captures: Path) -> None:
+    executor, _ = cluster
+    here = ackclock.diagnose_folder(captures)
+    there = ackclock.diagnose_folder(captures, executor=executor, chunk_s=0.01)
+    assert {name: one.json for name, one in there.items()} == {
+        name: one.json for name, one in here.items()
+    }
+    assert there.failed == here.failed
 
 
 def test_ray_must_be_connected() -> None:
     ray = pytest.importorskip("ray")
+    if ray.is_initialized():
+        ray.shutdown()
     with pytest.raises(ValueError, match=r"ray.init\(\)"):
         ackclock.sweep(WORLD, axes=AXES, executor=ray)

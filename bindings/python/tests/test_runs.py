@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import json
+import lzma
 import os
 import signal
 import subprocess
@@ -57,18 +59,33 @@ def test_changes_are_those_of_set(world: Path) -> None:
     assert ackclock.scenario(world, seed=9).seed == 9
 
 
-def test_tables_reach_arrow_without_a_copy_and_pandas(world: Path) -> None:
+def test_tables_reach_arrow_without_a_copy(world: Path) -> None:
     run = ackclock.run(world, events=True)
     series = pa.table(run.series)
     assert series.num_rows == len(run.series) > 100
     assert series.column_names == run.series.column_names
     assert series.schema.field("cwnd_bytes").metadata == {b"description": b"congestion window"}
+    assert pa.schema(run.series) == series.schema
     assert set(series.column("flow").to_pylist()) == {"up"}
     largest = max(series.column("cwnd_bytes").to_pylist())
     assert largest == run.flows[0].max_cwnd_bytes
+    # Given away twice it lies at the same place.
+    places = [pa.table(run.series)["cwnd_bytes"].chunk(0).buffers()[1].address for _ in range(2)]
+    assert places[0] == places[1]
+
+
+def test_pandas_polars_and_duckdb_take_the_same_table(world: Path) -> None:
+    run = ackclock.run(world, events=True)
     frame = ackclock.to_pandas(run.events)
-    assert (frame["event"] == "sent").sum() > 600
-    assert frame["time_s"].is_monotonic_increasing
+    sent = (frame["event"] == "sent").sum()
+    assert sent > 600 and frame["time_s"].is_monotonic_increasing
+    polars = pytest.importorskip("polars")
+    for taken in (ackclock.to_polars(run.events), polars.DataFrame(run.events)):
+        assert taken.filter(polars.col("event").cast(polars.String) == "sent").height == sent
+    duckdb = pytest.importorskip("duckdb")
+    events = run.events
+    found = duckdb.sql("select count(*) from events where event = 'sent'").fetchall()
+    assert found == [(sent,)] and len(events) == len(frame)
 
 
 def test_what_was_not_kept_is_told(world: Path) -> None:
@@ -77,9 +94,34 @@ def test_what_was_not_kept_is_told(world: Path) -> None:
         run.series
 
 
-def test_notebooks_get_the_table_and_a_picture(world: Path) -> None:
-    shown = ackclock.run(world)._repr_html_()
-    assert "goodput" in shown and "<svg" in shown
+def test_notebooks_get_the_table_and_the_plots_of_the_report(
+    world: Path, tmp_path: Path, command: list[str]
+) -> None:
+    run = ackclock.run(world)
+    page = tmp_path / "page.html"
+    output(command, "run", world, "--report", page)
+    assert run.page == page.read_text()
+    shown = run._repr_html_()
+    assert "<pre>two hosts" in shown and html.escape(run.page) in shown
+    fast = ackclock.run(world, series=False)
+    assert "<iframe" not in fast._repr_html_() and str(fast) == str(run)
+
+
+def test_a_page_of_a_long_run_stays_small() -> None:
+    long = {"flow.up.bulk": "200MB", "path.loss": "0.1%", "path.link.rate": "1Gbit/s"}
+    assert len(ackclock.run(WORLD, set=long).page) < 2_000_000
+
+
+TWO_FLOWS = WORLD.replace("flow = [", 'flow = [ { name = "two", from = "a", to = "b", bulk = "1MB" },')
+
+
+def test_how_flows_share_is_told_as_the_command_line_does(tmp_path: Path, command: list[str]) -> None:
+    world = tmp_path / "two.toml"
+    world.write_text(TWO_FLOWS)
+    for run in (ackclock.run(world), ackclock.run(world, series=False)):
+        assert run.json.encode() == output(command, "run", world, "--json")
+        assert str(run) + "\n" == output(command, "run", world).decode()
+        assert run.report["fairness"] and run.report["links"]
 
 
 def test_matplotlib_draws_windows(world: Path) -> None:
@@ -97,12 +139,41 @@ def test_progress_is_told_and_what_it_raises_ends_the_run() -> None:
     assert told and told[0][1] == 1000 * 10**9
 
 
-def test_ctrl_c_ends_a_run() -> None:
+ENDLESS = """{'duration': '100000s', 'flow.up.bulk': '1000GB', 'path.link.rate': '10Gbit/s',
+    'path.loss': '0%'}"""
+
+
+class Endless:
+    """A capture whose packets begin again and again."""
+
+    def __init__(self) -> None:
+        self.bytes = lzma.open(ROOT / "golden/linux/h1_rwnd_cubic/sender.pcap.xz").read()
+        self.at = 0
+
+    def read(self, size: int) -> bytes:
+        if self.at >= len(self.bytes):
+            self.at = 24
+        self.at += size
+        return self.bytes[self.at - size : self.at]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        f"ackclock.run(WORLD, series=False, set={ENDLESS})",
+        f"ackclock.run(WORLD, set={ENDLESS})",
+        f"ackclock.sweep(WORLD, axes={{'a.cc': ['newreno', 'cubic']}}, set={ENDLESS})",
+        f"ackclock.sweep(WORLD, axes={{'a.cc': ['slow']}}, controllers={{'slow': Slow}}, set={ENDLESS})",
+        "ackclock._engine.diagnose_files([('endless.pcap', Endless())])",
+        "ackclock.reproduce()",
+    ],
+)
+def test_ctrl_c_ends_a_long_call(call: str) -> None:
     code = (
         "import ackclock, sys; sys.path.insert(0, 'tests'); from conftest import WORLD\n"
-        "print('begun', flush=True)\n"
-        "ackclock.run(WORLD, series=False, set={'duration': '100000s', 'flow.up.bulk': '1000GB',"
-        " 'path.link.rate': '10Gbit/s', 'path.loss': '0%'})"
+        "from test_runs import Endless\n"
+        "class Slow(ackclock.Controller): pass\n"
+        "print('begun', flush=True)\n" + call
     )
     child = subprocess.Popen(
         [sys.executable, "-c", code],
@@ -112,6 +183,7 @@ def test_ctrl_c_ends_a_run() -> None:
     )
     assert child.stdout is not None and child.stdout.readline() == b"begun\n"
     time.sleep(0.3)
+    assert child.poll() is None, child.communicate()[1].decode()
     os.kill(child.pid, signal.SIGINT)
     _, errors = child.communicate(timeout=30)
     assert b"KeyboardInterrupt" in errors
@@ -133,3 +205,22 @@ def test_a_run_does_not_hold_the_interpreter(world: Path) -> None:
     over.set()
     thread.join()
     assert ticks > 10
+
+
+def test_progress_by_tqdm(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    tqdm = pytest.importorskip("tqdm")
+    for bars in (tqdm.tqdm, True):
+        ackclock.sweep(world, axes={"a.cc": ["newreno", "cubic"]}, jobs=1, progress=bars)
+    bar = tqdm.tqdm(leave=False)
+    ackclock.sweep(world, axes={"a.cc": ["newreno", "cubic"]}, jobs=1, progress=bar)
+    assert (bar.n, bar.total) == (2, 2)
+    bar.close()
+    ackclock.run(world, progress=tqdm.tqdm)
+    shown = capsys.readouterr().err
+    assert "2/2" in shown and str(world) in shown
+    told: list[tuple[int, int]] = []
+    capture = ROOT / "golden/linux/h1_rwnd_cubic/sender.pcap.xz"
+    ackclock.diagnose(capture, progress=lambda done, total: told.append((done, total)))
+    assert told[-1] == (capture.stat().st_size, capture.stat().st_size)
+    with pytest.raises(TypeError, match="progress: expected a bool, a bar or a function"):
+        ackclock.run(world, progress=3)  # type: ignore[arg-type]

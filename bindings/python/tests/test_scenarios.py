@@ -73,6 +73,36 @@ def test_wrong_arguments() -> None:
         ackclock.scenario(WORLD, set={"host.c.cc": "newreno"})
 
 
+@pytest.mark.parametrize(
+    ("call", "kind", "told"),
+    [
+        (lambda: ackclock.run(WORLD, seed="x"), TypeError, "seed: expected a whole number, found str"),
+        (lambda: ackclock.run(WORLD, seed=True), TypeError, "seed: .* found bool"),
+        (lambda: ackclock.run(WORLD, seed=-1), ValueError, "seed: expected 0 or more, .* found -1"),
+        (lambda: ackclock.run(WORLD, seed=1 << 64), ValueError, "seed: .* within 64 bits"),
+        (lambda: ackclock.run(WORLD, set=["a.cc=cubic"]), TypeError, "set: expected a dictionary, found list"),
+        (lambda: ackclock.run(WORLD, set={5: 1}), TypeError, "set: keys are str, found 5"),
+        (lambda: ackclock.run(WORLD, sett={}), TypeError, "both a scenario and tables of one: sett"),
+        (lambda: ackclock.run(WORLD, controllers=[1]), TypeError, "controllers"),
+        (lambda: ackclock.run(WORLD, controllers={5: int}), TypeError, "controllers: .*str"),
+        (lambda: ackclock.register(5, int), TypeError, "name: expected a str, found int"),
+        (lambda: ackclock.sweep(WORLD, axes=["a.cc"]), TypeError, "axes: expected a dictionary, found list"),
+        (lambda: ackclock.sweep(WORLD, axes={"a.cc": 5}), TypeError, "a.cc: expected a list of values"),
+        (lambda: ackclock.sweep(WORLD, axes={"a.cc": ["cubic"]}, repeat=2.5), TypeError, "repeat: .* float"),
+        (lambda: ackclock.sweep(WORLD, axes={"a.cc": ["cubic"]}, chunk_s="1"), TypeError, "chunk_s: .* str"),
+        (lambda: ackclock.sweep(WORLD, axes={"a.cc": ["cubic"]}, only="a.c == 1"), ValueError, "a.c"),
+        (lambda: ackclock.diagnose(5), TypeError, "path: expected a str or a path, found int"),
+        (lambda: ackclock.diagnose("x", flow=-1), ValueError, "flow: expected 0 or more"),
+        (lambda: ackclock.whatif("x", compare="linux-6.18"), TypeError, "compare: expected a list"),
+        (lambda: ackclock.theory("mathis", rtt=20, loss="1%"), TypeError, "rtt"),
+        (lambda: ackclock.reproduce(["mathis", 5]), TypeError, "names|case"),
+    ],
+)
+def test_wrong_types_name_what_they_were_given_for(call: Any, kind: type[Exception], told: str) -> None:
+    with pytest.raises(kind, match=told):
+        call()
+
+
 def test_bytes_that_are_no_text(tmp_path: Path) -> None:
     path = tmp_path / "latin.toml"
     path.write_bytes(b'title = "caf\xe9"\n')

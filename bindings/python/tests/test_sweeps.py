@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import os
 import signal
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -48,7 +49,23 @@ def test_the_table_has_a_row_for_each_flow(world: Path) -> None:
     means = frame.groupby(["path.loss", "a.cc"], observed=True)["goodput_bps"].mean()
     assert means["0%"].min() > means["2%"].max()
     assert result.rows()[3]["set"] == {"a.cc": "newreno", "path.loss": "1%"}
-    assert "<table" in result._repr_html_()
+
+
+def test_notebooks_get_the_page_of_the_report(world: Path, tmp_path: Path, command: list[str]) -> None:
+    page = tmp_path / "page.html"
+    output(command, "sweep", world, *ARGUMENTS, "--out", tmp_path / "cli", "--report", page)
+    result = ackclock.sweep(world, axes=AXES, repeat=4, out=tmp_path / "kept")
+    assert result.page == page.read_text()
+    assert html.escape(page.read_text()) in result._repr_html_()
+
+
+def test_chunks_alone_are_a_result_too(world: Path, tmp_path: Path) -> None:
+    whole = ackclock.sweep(world, axes=AXES, repeat=4)
+    parts = ackclock.sweep(world, axes=AXES, repeat=4, out=tmp_path / "out", chunk_s=0.001, join=False)
+    assert not (tmp_path / "out" / "runs.jsonl").exists()
+    assert parts.jsonl == whole.jsonl and parts.csv == whole.csv
+    joined = ackclock.sweep(world, axes=AXES, repeat=4, out=tmp_path / "out")
+    assert (tmp_path / "out" / "runs.jsonl").read_bytes() == joined.jsonl == whole.jsonl
 
 
 class Dying:

@@ -12,7 +12,7 @@
 //! (scenarios by chance, and whether they obey), [`import_ini`]
 //! (ini files of OMNeT++), [`packet_scripts`] (what a host sends, packet by packet), [`inputs`] (captures and logs, read into
 //! connections), [`diagnosis`] (what they say), [`wire_report`] (a run with real hosts beside one in
-//! virtual time), [`overlay`] (the windows of both).
+//! virtual time), [`overlay`] (the windows of both), [`leave`] (ending a run early).
 
 pub mod capture;
 pub mod cases;
@@ -24,6 +24,7 @@ pub mod digests;
 pub mod import_ini;
 pub mod inputs;
 pub mod kernel_log;
+pub mod leave;
 pub mod log_view;
 pub mod overlay;
 pub mod packet_scripts;

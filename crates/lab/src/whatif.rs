@@ -6,6 +6,8 @@
 
 mod text;
 
+use std::sync::atomic::AtomicBool;
+
 use diagnose::place::CapturePoint;
 use fit::{Chance, Fitted, System, Unfit};
 use record::{Event, Recorder, SenderState, Who};
@@ -14,6 +16,7 @@ use sim::Observer;
 use units::Instant;
 
 use crate::inputs::Stream;
+use crate::leave::Leaving;
 use crate::scenario::{Overrides, ScenarioError, load};
 
 /// Version of the JSON form; a new field does not change it, a changed or missing one does.
@@ -131,12 +134,20 @@ impl WhatIf {
     /// # Errors
     /// [`Fault`].
     pub fn of(stream: &Stream, question: &Question) -> Result<Self, Fault> {
+        Self::until(stream, question, &AtomicBool::new(false))
+    }
+
+    /// The same; leaves its runs once `stop` is set, by unwinding with [`crate::leave::Left`].
+    ///
+    /// # Errors
+    /// [`Fault`].
+    pub fn until(stream: &Stream, question: &Question, stop: &AtomicBool) -> Result<Self, Fault> {
         let fitted = Fitted::of(&stream.analysis).map_err(Fault::Unfit)?;
         let recorded = course(fitted.bytes, fitted.time);
         let mut candidates = Vec::new();
         for &(profile, cc) in senders(fitted.sender) {
             let text = fitted.scenario(profile, cc, Chance::Same, 1);
-            let (course, curve) = simulate(&text, &[], &fitted)?;
+            let (course, curve) = simulate(&text, &[], &fitted, stop)?;
             let misfit = misfit(&fitted.delivered, &curve, fitted.bytes, fitted.time);
             candidates.push((
                 Candidate { sender: called(profile, cc), course, misfit },
@@ -152,14 +163,14 @@ impl WhatIf {
                 Some((profile, cc)) => (profile, Some(cc)),
                 None => (name.as_str(), None),
             };
-            alternatives.push(alternative(&fitted, profile, cc, &[], &best)?);
+            alternatives.push(alternative(&fitted, (profile, cc), &[], &best, stop)?);
         }
         if !question.set.is_empty() || question.sender.is_some() {
             let (profile, cc) = match question.sender.as_deref() {
                 Some(name) => name.split_once('/').map_or((name, None), |(p, cc)| (p, Some(cc))),
                 None => (profile, cc),
             };
-            alternatives.push(alternative(&fitted, profile, cc, &question.set, &best)?);
+            alternatives.push(alternative(&fitted, (profile, cc), &question.set, &best, stop)?);
         }
         Ok(Self {
             format: FORMAT,
@@ -205,17 +216,17 @@ fn called(profile: &str, cc: Option<&str>) -> String {
 
 fn alternative(
     fitted: &Fitted,
-    profile: &str,
-    cc: Option<&str>,
+    (profile, cc): (&str, Option<&str>),
     set: &[String],
     best: &Candidate,
+    stop: &AtomicBool,
 ) -> Result<Alternative, Fault> {
     let by_chance = !fitted.losses.packets.is_empty();
     let (chance, seeds) = if by_chance { (Chance::Random, SEEDS) } else { (Chance::Same, 1) };
     let mut courses = Vec::new();
     for seed in 1..=seeds {
         let text = fitted.scenario(profile, cc, chance, seed);
-        courses.push(simulate(&text, set, fitted)?.0);
+        courses.push(simulate(&text, set, fitted, stop)?.0);
     }
     courses.sort_by(|a, b| a.time_s.total_cmp(&b.time_s));
     let middle = courses[courses.len() / 2];
@@ -233,12 +244,12 @@ fn alternative(
 }
 
 /// Runs a fitted scenario; times are those at the point where the capture was taken.
-fn simulate(text: &str, set: &[String], fitted: &Fitted) -> Result<Ran, Fault> {
+fn simulate(text: &str, set: &[String], fitted: &Fitted, stop: &AtomicBool) -> Result<Ran, Fault> {
     let overrides = Overrides { set: set.to_vec(), ..Overrides::default() };
     let loaded = load(text, "the fitted scenario", &overrides).map_err(Fault::Scenario)?;
     let mut seen = Acks::default();
     // A fit names its own hosts and paths, so the scenario can be set up.
-    let _ = sim::run(&loaded.scenario, &mut seen);
+    let _ = sim::run(&loaded.scenario, &mut Leaving(&mut seen, stop));
     if fitted.point == CapturePoint::Receiver {
         let way = fitted.rtt / 2;
         seen.curve.iter_mut().for_each(|point| point.0 = point.0.saturating_sub(way));

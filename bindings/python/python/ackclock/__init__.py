@@ -1,11 +1,12 @@
 """Ackclock: why a TCP or QUIC transfer is slow, in virtual time.
 
 >>> import ackclock
->>> run = ackclock.run("scenarios/slow-start-lro.toml")
+>>> run = ackclock.run("scenarios/slow-start-lro.toml")  # doctest: +SKIP
 >>> run.flows[0].goodput_bps  # doctest: +SKIP
 
-Reading order: :func:`scenario` and :func:`run` (one run), :func:`sweep` (many), :func:`theory`
-(closed forms), :func:`reproduce` (published figures beside ours). Every column and attribute has
+Reading order: :func:`scenario` and :func:`run` (one run), :func:`sweep` (many), :func:`diagnose` (why a
+captured transfer was slow), :func:`whatif` (what another sender would have made of it), :func:`theory`
+(closed forms), :func:`reproduce` (published figures beside ours), :class:`Controller` (one of your own). Every column and attribute has
 its unit in its name: ``_s`` seconds, ``_bps`` bit/s, ``_bytes`` bytes, ``_mss`` full segments.
 """
 
@@ -14,6 +15,7 @@ from ._engine import Loss, Report, RunError, Scenario, ScenarioError, Table
 from .captures import Diagnosis, WhatIf, diagnose, scenario_from, whatif
 from .cases import CaseReport, Figure, reproduce
 from .controllers import Controller, register
+from .folders import Diagnoses, diagnose_folder
 from .formulas import Estimate, Theory, theory
 from .runs import Flow, Run, run
 from .scenarios import scenario
@@ -23,6 +25,7 @@ from .tables import to_arrow, to_pandas, to_polars
 __all__ = [
     "CaseReport",
     "Controller",
+    "Diagnoses",
     "Diagnosis",
     "Estimate",
     "Figure",
@@ -39,6 +42,7 @@ __all__ = [
     "WhatIf",
     "__version__",
     "diagnose",
+    "diagnose_folder",
     "register",
     "reproduce",
     "run",

@@ -1,68 +1,138 @@
+"""What the engine gives to the package; what users call is in ``ackclock`` itself."""
+
 from collections.abc import Callable
-from typing import Any
+from typing import Any, final
+
+__all__ = [
+    "connections_table",
+    "Loss",
+    "Report",
+    "diagnose_files",
+    "scenario_text",
+    "whatif",
+    "RunError",
+    "ScenarioError",
+    "Scenario",
+    "load",
+    "cases",
+    "reproduce",
+    "theory",
+    "Run",
+    "Study",
+    "csv_head",
+    "csv_lines",
+    "rows_table",
+    "sweep_page",
+    "Table",
+    "to_toml",
+    "VERSION",
+]
+
+#: Name of a capture with the binary file to read, or ``None`` for the file of that name.
+_Source = tuple[str, Any | None]
 
 VERSION: str
 
 class ScenarioError(ValueError):
+    """A scenario is not right; its text is what the command line prints."""
+
     errors: list[dict[str, Any]]
+    """One for each mistake: file, line and column (from 1), width, source_line, message, found, expected,
+    hint."""
     run: int
+    """Number of the run of a sweep whose values do not go together."""
 
-class RunError(RuntimeError): ...
+class RunError(RuntimeError):
+    """A run could not be done."""
 
+@final
 class Report:
-    @property
-    def now_s(self) -> float: ...
-    @property
-    def interval_s(self) -> float: ...
-    @property
-    def acked_bytes(self) -> int: ...
-    @property
-    def losses(self) -> int: ...
-    @property
-    def timeouts(self) -> int: ...
-    @property
-    def rtt_min_s(self) -> float | None: ...
-    @property
-    def rtt_s(self) -> float | None: ...
-    @property
-    def srtt_s(self) -> float: ...
-    @property
-    def cwnd_bytes(self) -> int: ...
-    @property
-    def cwnd_mss(self) -> float: ...
-    @property
-    def ssthresh_bytes(self) -> int | None: ...
-    @property
-    def mss_bytes(self) -> int: ...
-    @property
-    def in_recovery(self) -> bool: ...
-    @property
-    def delivery_bps(self) -> float: ...
+    """What happened since the last report. Times are in seconds, windows in bytes."""
 
+    @property
+    def now_s(self) -> float:
+        """Virtual time, in seconds."""
+    @property
+    def interval_s(self) -> float:
+        """Time since the last report, in seconds."""
+    @property
+    def acked_bytes(self) -> int:
+        """Bytes acknowledged in it."""
+    @property
+    def losses(self) -> int:
+        """Fast recoveries and ECN episodes that began in it."""
+    @property
+    def timeouts(self) -> int:
+        """Times the retransmission timer fired in it."""
+    @property
+    def rtt_min_s(self) -> float | None:
+        """Least round trip measured in it, in seconds; ``None`` if none was."""
+    @property
+    def rtt_s(self) -> float | None:
+        """Latest round trip measured in it, in seconds."""
+    @property
+    def srtt_s(self) -> float:
+        """The stack's smoothed round trip, in seconds."""
+    @property
+    def cwnd_bytes(self) -> int:
+        """Congestion window in force, in bytes."""
+    @property
+    def cwnd_mss(self) -> float:
+        """The same in full segments."""
+    @property
+    def ssthresh_bytes(self) -> int | None:
+        """Slow-start threshold, in bytes; ``None`` while unset."""
+    @property
+    def mss_bytes(self) -> int:
+        """Payload of a full segment, in bytes."""
+    @property
+    def in_recovery(self) -> bool:
+        """Does a fast recovery run?"""
+    @property
+    def delivery_bps(self) -> float:
+        """Bytes acknowledged over the interval, in bit/s."""
+
+@final
 class Loss:
-    @property
-    def now_s(self) -> float: ...
-    @property
-    def kind(self) -> str: ...
-    @property
-    def cwnd_bytes(self) -> int: ...
-    @property
-    def ssthresh_bytes(self) -> int | None: ...
-    @property
-    def pipe_bytes(self) -> int: ...
-    @property
-    def mss_bytes(self) -> int: ...
+    """A loss that the stack found."""
 
+    @property
+    def now_s(self) -> float:
+        """Virtual time, in seconds."""
+    @property
+    def kind(self) -> str:
+        """``"loss"``, ``"ecn"`` or ``"timeout"``."""
+    @property
+    def cwnd_bytes(self) -> int:
+        """Congestion window in force, in bytes."""
+    @property
+    def ssthresh_bytes(self) -> int | None:
+        """Slow-start threshold, in bytes; ``None`` while unset."""
+    @property
+    def pipe_bytes(self) -> int:
+        """Bytes the stack takes to be under way."""
+    @property
+    def mss_bytes(self) -> int:
+        """Payload of a full segment, in bytes."""
+
+@final
 class Table:
+    """A table of columns with their units, given away by the Arrow PyCapsule interface."""
+
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
     def __arrow_c_schema__(self) -> object: ...
     def __len__(self) -> int: ...
     @property
-    def column_names(self) -> list[str]: ...
+    def column_names(self) -> list[str]:
+        """Names of the columns, with their units."""
     @property
-    def descriptions(self) -> list[tuple[str, str]]: ...
+    def descriptions(self) -> list[tuple[str, str]]:
+        """What each column says."""
 
+@final
 class Run:
+    @property
+    def page(self) -> str | None: ...
     @property
     def json(self) -> str: ...
     @property
@@ -72,28 +142,39 @@ class Run:
     @property
     def events(self) -> Table | None: ...
 
+@final
 class Scenario:
+    """A scenario that is right in itself: hosts, paths, flows."""
+
     @property
-    def text(self) -> str: ...
+    def text(self) -> str:
+        """The text that stands for it, all changes worked in."""
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """Name of the file it came from."""
     @property
-    def sha256(self) -> str: ...
+    def sha256(self) -> str:
+        """SHA-256 of what it stands for."""
     @property
-    def title(self) -> str: ...
+    def title(self) -> str:
+        """Its title."""
     @property
-    def seed(self) -> int: ...
+    def seed(self) -> int:
+        """Seed of every random stream."""
     @property
-    def hosts(self) -> list[str]: ...
+    def hosts(self) -> list[str]:
+        """Names of the hosts."""
     @property
-    def flows(self) -> list[str]: ...
+    def flows(self) -> list[str]:
+        """Names of the flows."""
     @property
-    def duration_s(self) -> float: ...
-    def picture(self) -> str: ...
+    def duration_s(self) -> float:
+        """Virtual time at which a run ends at the latest, in seconds."""
     def run(
         self, series: bool, events: bool, progress: Callable[[int, int], object] | None = None
     ) -> Run: ...
 
+@final
 class Study:
     def __new__(
         cls,
@@ -107,6 +188,8 @@ class Study:
         controllers: dict[str, type] | None = None,
     ) -> Study: ...
     def __getnewargs__(self) -> tuple[Any, ...]: ...
+    @property
+    def name(self) -> str: ...
     @property
     def runs(self) -> int: ...
     @property
@@ -139,7 +222,7 @@ def rows_table(lines: bytes, keys: list[str]) -> Table: ...
 def cases() -> list[str]: ...
 def reproduce(
     names: list[str] | None = None, progress: Callable[[int, int], object] | None = None
-) -> str: ...
+) -> tuple[str, list[str]]: ...
 def theory(
     model: str,
     mss: str,
@@ -158,8 +241,14 @@ def theory(
     cc: str | None = None,
     random: bool = False,
     seed: int = 1,
-) -> str: ...
-def diagnose_files(paths: list[str], flow: int | None = None) -> tuple[str, str]: ...
+) -> tuple[str, str]: ...
+def diagnose_files(
+    sources: list[_Source],
+    flow: int | None = None,
+    progress: Callable[[int, int], object] | None = None,
+) -> tuple[str, str]: ...
+def connections_table(files: list[tuple[str, str | None, str | None]]) -> Table: ...
+def sweep_page(about: str, lines: bytes, name: str) -> str | None: ...
 def whatif(
     path: str,
     flow: int | None,

@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from . import _engine
-from .scenarios import settings
+from .progress import Progress, shown
+from .scenarios import at_least, settings
 
 PathLike = str | os.PathLike[str]
 
@@ -18,8 +19,10 @@ class Diagnosis:
     """What captures say. ``print(diagnosis)`` shows what ``ackclock diagnose`` prints."""
 
     def __init__(self, report: str, text: str) -> None:
-        #: As ``ackclock diagnose --json`` prints it; of several files a list.
+        self.json = report
+        """The report, byte for byte as ``ackclock diagnose --json`` prints it."""
         self.report: Any = json.loads(report)
+        """The same read; of several files a list."""
         self._text = text
 
     @property
@@ -44,23 +47,37 @@ class Diagnosis:
         return f"<pre>{html.escape(str(self))}</pre>"
 
 
-def diagnose(*paths: PathLike, flow: int | None = None) -> Diagnosis:
+def diagnose(*paths: PathLike, flow: int | None = None, progress: Progress = False) -> Diagnosis:
     """Find out from captures (or logs, or tcpdump's text) why a transfer was slow.
 
-    ``flow`` picks one connection by Wireshark's number. Raises :class:`OSError` for a file that cannot
-    be opened, :class:`ValueError` for one that is of no use.
+    Several files are taken to be of one time: logs join the connections that captures show. For a
+    folder of captures, each by itself, there is :func:`ackclock.diagnose_folder`. ``flow`` picks one
+    connection by Wireshark's number. ``progress`` is as for :func:`ackclock.run`, in bytes read.
+
+    Raises :class:`OSError` for a file that cannot be read, :class:`ValueError` for one that is of no
+    use.
     """
     if not paths:
         raise TypeError("no capture given")
-    return Diagnosis(*_engine.diagnose_files([os.fspath(path) for path in paths], flow))
+    names = [name_of(path) for path in paths]
+    with shown(progress, names[0], "B") as callback:
+        sources: list[tuple[str, Any]] = [(name, None) for name in names]
+        return Diagnosis(*_engine.diagnose_files(sources, at_least("flow", flow, 0), callback))
+
+
+def name_of(path: PathLike) -> str:
+    """A path as a text."""
+    if not isinstance(path, (str, os.PathLike)):
+        raise TypeError(f"path: expected a str or a path, found {type(path).__name__}")
+    return os.fspath(path)
 
 
 class WhatIf:
     """A captured transfer run again. ``print`` shows what ``ackclock whatif`` prints."""
 
     def __init__(self, report: str, text: str) -> None:
-        #: As ``ackclock whatif --json`` prints it.
         self.report: dict[str, Any] = json.loads(report)
+        """As ``ackclock whatif --json`` prints it."""
         self._text = text
 
     @property
@@ -101,9 +118,12 @@ def whatif(
     ``compare`` names senders as ``PROFILE`` or ``PROFILE/CC``; ``set`` changes the fitted scenario
     (:func:`ackclock.scenario_from`) for one more alternative, with ``sender`` if given.
     """
-    return WhatIf(*_engine.whatif(os.fspath(path), flow, list(compare), settings(set), sender))
+    if isinstance(compare, str):
+        raise TypeError(f"compare: expected a list of names, found the str {compare!r}")
+    flow = at_least("flow", flow, 0)
+    return WhatIf(*_engine.whatif(name_of(path), flow, list(compare), settings(set), sender))
 
 
 def scenario_from(path: PathLike, *, flow: int | None = None) -> _engine.Scenario:
     """The scenario fitted to a captured transfer; ``.text`` tells what each figure rests on."""
-    return _engine.load(_engine.scenario_text(os.fspath(path), flow), "<fitted>", [])
+    return _engine.load(_engine.scenario_text(name_of(path), at_least("flow", flow, 0)), "<fitted>", [])

@@ -2,36 +2,44 @@
 
 from __future__ import annotations
 
+import html
 import json
 from collections.abc import Sequence
 from typing import Any
 
 from . import _engine
-from .progress import Callback, shown
+from .progress import Progress, shown
 
 #: A published figure beside ours, as ``ackclock reproduce --json`` prints it.
 Figure = dict[str, Any]
 
 
 class CaseReport:
-    """What a published case gave."""
+    """What a published case gave. ``print`` shows what ``ackclock reproduce`` prints."""
 
-    def __init__(self, case: dict[str, Any]) -> None:
-        #: Name on the command line.
+    def __init__(self, case: dict[str, Any], text: str) -> None:
+        self._text = text
         self.id: str = case["id"]
-        #: What it shows.
+        """Name on the command line."""
         self.title: str = case["title"]
-        #: Where the figures were published.
+        """What it shows."""
         self.source: str = case["source"]
-        #: Inputs it declares: name, value, source.
+        """Where the figures were published."""
         self.knobs: list[dict[str, str]] = case["knobs"]
-        #: The figures.
+        """Inputs it declares: name, value, source."""
         self.rows: list[Figure] = case["rows"]
+        """The figures."""
 
     @property
     def holds(self) -> bool:
         """Does every asserted figure hold?"""
         return all(row.get("holds") is not False for row in self.rows)
+
+    def __str__(self) -> str:
+        return self._text.rstrip()
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(str(self))}</pre>"
 
     def __repr__(self) -> str:
         missed = sum(row.get("holds") is False for row in self.rows)
@@ -39,7 +47,7 @@ class CaseReport:
 
 
 def reproduce(
-    cases: str | Sequence[str] | None = None, *, progress: bool | Callback = False
+    cases: str | Sequence[str] | None = None, *, progress: Progress = False
 ) -> list[CaseReport]:
     """Run published cases, all of them by default.
 
@@ -47,5 +55,5 @@ def reproduce(
     """
     names = [cases] if isinstance(cases, str) else None if cases is None else list(cases)
     with shown(progress, "reproduce", "case") as callback:
-        report = json.loads(_engine.reproduce(names, callback))
-    return [CaseReport(case) for case in report["cases"]]
+        report, texts = _engine.reproduce(names, callback)
+    return [CaseReport(case, text) for case, text in zip(json.loads(report)["cases"], texts)]

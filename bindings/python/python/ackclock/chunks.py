@@ -1,11 +1,13 @@
-"""A sweep in chunks: done anywhere, kept in files that are whole or not there."""
+"""Work in chunks: done anywhere, kept in files that are whole or not there."""
 
 from __future__ import annotations
 
 import os
 import re
 import time
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -13,58 +15,55 @@ from . import _engine
 from .executors import RETRIES, Engine
 from .progress import Callback
 
-#: Runs of the first chunks, whose time tells how large the others should be.
+#: Pieces of the first chunks, whose time tells how large the others should be.
 FIRST = 8
 #: A chunk grows by no more than this factor over the one before.
 GROWTH = 8
-#: Name of a chunk's file: first run and the one behind the last.
+#: Name of a chunk's file: first piece and the one behind the last.
 NAME = re.compile(r"^(\d{12})-(\d{12})\.parquet$")
 
 Chunk = tuple[int, int]
 
 
-def work(study: _engine.Study, first: int, end: int, folder: str | None) -> tuple[bytes, float]:
-    """Do the runs of a chunk, here; returns their rows and the seconds they took.
-
-    With a folder the rows are written there and none are returned.
-    """
-    began = time.perf_counter()
-    rows = study.rows(first, end, 1)
-    seconds = time.perf_counter() - began
-    if folder is None:
-        return rows, seconds
-    write(Path(folder), study.keys, first, end, rows)
-    return b"", seconds
+def path_of(folder: Path, chunk: Chunk) -> Path:
+    """The file of a chunk."""
+    return folder / f"{chunk[0]:012d}-{chunk[1]:012d}.parquet"
 
 
-def write(folder: Path, keys: list[str], first: int, end: int, rows: bytes) -> None:
+def write(folder: Path, chunk: Chunk, table: Any) -> None:
     """Write a chunk as Parquet under a temporary name, then give it its own."""
-    import pyarrow as pa
     import pyarrow.parquet as parquet
 
-    table = pa.table(_engine.rows_table(rows, keys))
-    # The row itself, with the first of its flows: results are put together from it.
-    lines = iter(rows.decode().splitlines())
-    runs = table.column("run").to_pylist()
-    begins = [number == 0 or runs[number - 1] != run for number, run in enumerate(runs)]
-    whole = pa.array([next(lines) if begin else None for begin in begins], pa.string())
-    table = table.append_column("row_json", whole)
-    name = f"{first:012d}-{end:012d}.parquet"
-    temporary = folder / f".{name}.{os.getpid()}.{time.monotonic_ns()}.part"
+    path = path_of(folder, chunk)
+    temporary = folder / f".{path.name}.{os.getpid()}.{time.monotonic_ns()}.part"
     try:
         parquet.write_table(table, temporary, compression="zstd")
-        os.replace(temporary, folder / name)
+        os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
 
 
-def read(folder: Path, chunk: Chunk) -> bytes:
-    """The rows of a chunk as lines of JSON."""
-    import pyarrow.parquet as parquet
+def whole(path: Path, text: str) -> None:
+    """Write a text under a temporary name, then give the file its own."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    temporary.write_text(text, encoding="utf-8")
+    os.replace(temporary, path)
 
-    table = parquet.read_table(folder / f"{chunk[0]:012d}-{chunk[1]:012d}.parquet", columns=["row_json"])
-    lines = [line for line in table.column("row_json").to_pylist() if line is not None]
-    return "".join(line + "\n" for line in lines).encode()
+
+def claim(out: Path, name: str, ours: str, what: str) -> Path:
+    """The folder of chunks in `out`, which is new or whose file `name` says the same as `ours`."""
+    about = out / name
+    if about.exists():
+        if about.read_text(encoding="utf-8") != ours:
+            raise ValueError(f"{out} holds another {what}, or one of another version of Ackclock")
+    elif out.exists() and any(not entry.name.startswith(".") for entry in out.iterdir()):
+        raise ValueError(f"{out} is not empty and holds no {what}")
+    else:
+        out.mkdir(parents=True, exist_ok=True)
+        whole(about, ours)
+    folder = out / "chunks"
+    folder.mkdir(exist_ok=True)
+    return folder
 
 
 def kept(folder: Path) -> list[Chunk]:
@@ -81,7 +80,7 @@ def kept(folder: Path) -> list[Chunk]:
     return chunks
 
 
-def gaps(chunks: list[Chunk], runs: int) -> list[Chunk]:
+def gaps(chunks: list[Chunk], pieces: int) -> list[Chunk]:
     """What is missing between them."""
     missing: list[Chunk] = []
     at = 0
@@ -89,22 +88,36 @@ def gaps(chunks: list[Chunk], runs: int) -> list[Chunk]:
         if first > at:
             missing.append((at, first))
         at = end
-    if at < runs:
-        missing.append((at, runs))
+    if at < pieces:
+        missing.append((at, pieces))
     return missing
 
 
 class Cutter:
-    """Cuts what is missing into chunks that take about `seconds` each."""
+    """Cuts what is missing into chunks that take about `seconds` each.
 
-    def __init__(self, missing: list[Chunk], seconds: float) -> None:
+    Pieces weigh the same, as runs of a sweep do, or what `weights` says: the bytes of a capture.
+    """
+
+    def __init__(
+        self, missing: list[Chunk], seconds: float, weights: Sequence[int] | None = None
+    ) -> None:
         self.missing = list(reversed(missing))
         self.seconds = seconds
-        self.size = FIRST
+        # What all pieces before one weigh together.
+        self.before = None if weights is None else [0, *accumulate(max(1, one) for one in weights)]
+        first = missing[0][0] if missing else 0
+        self.size = self.weight((first, first + FIRST))
 
-    def measured(self, runs: int, seconds: float) -> None:
-        """Tells how long that many runs took."""
-        fitting = int(runs * self.seconds / max(seconds, 1e-6))
+    def weight(self, chunk: Chunk) -> int:
+        """What the pieces of a chunk weigh together."""
+        if self.before is None:
+            return chunk[1] - chunk[0]
+        return self.before[min(chunk[1], len(self.before) - 1)] - self.before[chunk[0]]
+
+    def measured(self, chunk: Chunk, seconds: float) -> None:
+        """Tells how long a chunk took."""
+        fitting = int(self.weight(chunk) * self.seconds / max(seconds, 1e-6))
         self.size = max(1, min(fitting, self.size * GROWTH))
 
     def next(self) -> Chunk | None:
@@ -112,37 +125,47 @@ class Cutter:
         if not self.missing:
             return None
         first, end = self.missing.pop()
-        cut = min(end, first + self.size)
+        cut = first + self.size
+        if self.before is not None:
+            cut = max(first + 1, bisect_right(self.before, self.before[first] + self.size) - 1)
+        cut = min(end, cut)
         if cut < end:
             self.missing.append((cut, end))
         return first, cut
 
 
-def spread(
-    study: _engine.Study,
-    missing: list[Chunk],
-    engine: Engine,
-    folder: Path | None,
-    seconds: float,
-    progress: Callback | None,
-) -> Iterator[tuple[Chunk, bytes]]:
-    """Do what is missing on an engine; yields each chunk as it ends, with its rows.
+#: What a worker does: from its arguments, the first piece and the one behind the last it makes
+#: what is kept, and tells the seconds it took; ``None`` if it did nothing new.
+Work = Callable[..., tuple[Any, float | None]]
+#: Arguments for one chunk alone.
+Own = Callable[[Chunk], tuple[Any, ...]]
 
-    A chunk whose worker died is done again, :data:`RETRIES` times at most; what the scenario itself
+
+def spread(
+    work: Work,
+    arguments: tuple[Any, ...],
+    cutter: Cutter,
+    engine: Engine,
+    progress: Callback | None,
+    own: Own = lambda _: (),
+) -> Iterator[tuple[Chunk, Any]]:
+    """Do what is missing on an engine; yields each chunk as it ends, with what `work` made of it.
+
+    A chunk whose worker died is done again, :data:`RETRIES` times at most; what the work itself
     raises is raised at once.
     """
-    cutter = Cutter(missing, seconds)
-    place = None if folder is None else str(folder)
-    total = sum(end - first for first, end in missing)
+    total = sum(end - first for first, end in cutter.missing)
     done = 0
+    arguments = tuple(engine.share(argument) for argument in arguments)
     under_way: list[tuple[Any, Chunk, int]] = []
 
     def begin(chunk: Chunk, tried: int) -> None:
-        under_way.append((engine.submit(work, study, *chunk, place), chunk, tried))
+        under_way.append((engine.submit(work, *arguments, *own(chunk), *chunk), chunk, tried))
 
     def fill() -> None:
         # One chunk waits at each worker while it does another.
-        while len(under_way) < 2 * engine.workers:
+        room = 2 * engine.workers()
+        while len(under_way) < room:
             chunk = cutter.next()
             if chunk is None:
                 return
@@ -156,20 +179,41 @@ def spread(
                 under_way.remove(entry)
                 ticket, chunk, tried = entry
                 try:
-                    rows, took = engine.result(ticket)
+                    made, took = engine.result(ticket)
                 except Exception as error:
                     if final(error) or tried >= RETRIES:
                         raise
                     begin(chunk, tried + 1)
                     continue
-                cutter.measured(chunk[1] - chunk[0], took)
+                if took is not None:
+                    cutter.measured(chunk, took)
                 done += chunk[1] - chunk[0]
                 if progress is not None:
                     progress(done, total)
-                yield chunk, rows
+                yield chunk, made
             fill()
     finally:
         engine.cancel([ticket for ticket, _, _ in under_way])
+
+
+def here(
+    work: Work,
+    arguments: tuple[Any, ...],
+    cutter: Cutter,
+    progress: Callback | None,
+    own: Own = lambda _: (),
+) -> Iterator[tuple[Chunk, Any]]:
+    """The same in this process, a chunk after another."""
+    total = sum(end - first for first, end in cutter.missing)
+    done = 0
+    while (chunk := cutter.next()) is not None:
+        made, took = work(*arguments, *own(chunk), *chunk)
+        if took is not None:
+            cutter.measured(chunk, took)
+        done += chunk[1] - chunk[0]
+        if progress is not None:
+            progress(done, total)
+        yield chunk, made
 
 
 def final(error: BaseException) -> bool:

@@ -33,11 +33,11 @@ class Controller:
         ackclock.run("path.toml", set={"host.sender.cc": "halve"})
     """
 
-    #: When ``on_report`` is called: ``"rtt"``, ``"ack"`` (for teaching: slower), or an interval
-    #: such as ``"10ms"``.
     every: ClassVar[str] = "rtt"
-    #: Does the system's Reno grow the window between reports?
+    """When ``on_report`` is called: ``"rtt"``, ``"ack"`` (for teaching: slower), or an interval such as
+    ``"10ms"``."""
     reno_grows: ClassVar[bool] = False
+    """Does the system's Reno grow the window between reports?"""
 
     def on_start(self, report: Report) -> Decision:
         """The connection is established; the first window, the system's own by default."""
@@ -63,11 +63,15 @@ def register(name: str, controller: Class) -> Class:
     Any class with ``on_report`` will do. Workers of a process pool or a cluster get it with the sweep,
     so it must be one that pickle finds.
     """
+    if not isinstance(name, str):
+        raise TypeError(f"name: expected a str, found {type(name).__name__}")
     _registered[name] = controller
     return controller
 
 
 def known(controllers: Controllers | None) -> dict[str, type] | None:
     """Those that are registered and those of a call, which come first."""
+    if controllers is not None and not isinstance(controllers, Mapping):
+        raise TypeError(f"controllers: expected a dictionary, found {type(controllers).__name__}")
     every = {**_registered, **(controllers or {})}
     return every or None

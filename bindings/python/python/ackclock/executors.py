@@ -15,8 +15,11 @@ from typing import Any, Protocol
 class Engine(Protocol):
     """Where calls are done."""
 
-    #: Calls that can run at once.
-    workers: int
+    def workers(self) -> int:
+        """Calls that can run at once, now: clusters grow and shrink."""
+
+    def share(self, argument: Any) -> Any:
+        """An argument of many calls in the form in which the engine moves it once."""
 
     def submit(self, call: Callable[..., Any], *args: Any) -> Any:
         """Begin a call; returns a ticket."""
@@ -35,11 +38,10 @@ def engine_of(executor: Any) -> Engine:
     """The engine behind what a user passed as ``executor=``."""
     if getattr(executor, "__name__", None) == "ray":
         return Ray(executor)
-    if hasattr(executor, "get_executor"):
-        workers = sum(executor.nthreads().values()) if hasattr(executor, "nthreads") else 1
-        return Futures(executor.get_executor(pure=False, retries=RETRIES), max(1, workers))
-    if callable(getattr(executor, "submit", None)):
-        return Futures(executor, _workers(executor))
+    if hasattr(executor, "get_executor") and hasattr(executor, "nthreads"):
+        return Dask(executor)
+    if callable(getattr(executor, "submit", None)) and not isinstance(executor, type):
+        return Futures(executor)
     raise TypeError(
         "executor: expected a concurrent.futures.Executor, a Dask client or the module ray, "
         f"found {type(executor).__name__}"
@@ -53,9 +55,19 @@ RETRIES = 3
 class Futures:
     """Any executor of ``concurrent.futures``."""
 
-    def __init__(self, executor: Any, workers: int) -> None:
+    def __init__(self, executor: Any) -> None:
         self.executor = executor
-        self.workers = workers
+
+    def workers(self) -> int:
+        # The pools of Python call it one thing, mpi4py.futures the other.
+        for name in ("_max_workers", "num_workers"):
+            known = getattr(self.executor, name, None)
+            if isinstance(known, int) and known > 0:
+                return known
+        return os.cpu_count() or 1
+
+    def share(self, argument: Any) -> Any:
+        return argument
 
     def submit(self, call: Callable[..., Any], *args: Any) -> Any:
         return self.executor.submit(call, *args)
@@ -72,6 +84,18 @@ class Futures:
             ticket.cancel()
 
 
+class Dask(Futures):
+    """A Dask cluster."""
+
+    def __init__(self, client: Any) -> None:
+        super().__init__(client.get_executor(pure=False, retries=RETRIES))
+        self.client = client
+
+    def workers(self) -> int:
+        threads: dict[str, int] = self.client.nthreads()
+        return max(1, sum(threads.values()))
+
+
 class Ray:
     """A Ray cluster that the program is connected to."""
 
@@ -79,23 +103,34 @@ class Ray:
         if not ray.is_initialized():
             raise ValueError("executor: ray is not connected; call ray.init() first")
         self.ray = ray
-        self.workers = max(1, int(ray.cluster_resources().get("CPU", 1)))
+        self.remotes: dict[Callable[..., Any], Any] = {}
+
+    def workers(self) -> int:
+        return max(1, int(self.ray.cluster_resources().get("CPU", 1)))
+
+    def share(self, argument: Any) -> Any:
+        return self.ray.put(argument)
 
     def submit(self, call: Callable[..., Any], *args: Any) -> Any:
-        return self.ray.remote(call).options(max_retries=RETRIES).remote(*args)
+        # A function is sent to the cluster once for each of these.
+        remote = self.remotes.get(call)
+        if remote is None:
+            remote = self.remotes[call] = self.ray.remote(call).options(max_retries=RETRIES)
+        return remote.remote(*args)
 
     def finished(self, tickets: list[Any]) -> list[Any]:
         done, _ = self.ray.wait(tickets, num_returns=1)
         return list(done)
 
     def result(self, ticket: Any) -> Any:
-        return self.ray.get(ticket)
+        try:
+            return self.ray.get(ticket)
+        except self.ray.exceptions.RayTaskError as error:
+            # What the call itself raised, as every other engine has it.
+            if isinstance(error.cause, Exception):
+                raise error.cause from error
+            raise
 
     def cancel(self, tickets: list[Any]) -> None:
         for ticket in tickets:
             self.ray.cancel(ticket)
-
-
-def _workers(executor: Any) -> int:
-    known = getattr(executor, "_max_workers", None)
-    return known if isinstance(known, int) and known > 0 else os.cpu_count() or 1

@@ -2,50 +2,60 @@
 
 from __future__ import annotations
 
+import html
 import json
 from dataclasses import dataclass
 from typing import Any
 
 from . import _engine
+from .scenarios import at_least
 
 
 @dataclass(frozen=True)
 class Estimate:
     """What one formula says."""
 
-    #: The formula with its parameters.
     formula: str
-    #: Whole segments per second, in bit/s.
+    """The formula with its parameters."""
     rate_bps: float
-    #: Segments under way on average.
+    """Whole segments per second, in bit/s."""
     window_segments: float
-    #: The largest window of a cycle, in segments.
+    """Segments under way on average."""
     peak_segments: float | None
-    #: From one loss to the next, in round trips.
+    """The largest window of a cycle, in segments."""
     cycle_rtts: float | None
-    #: What it takes for granted.
+    """From one loss to the next, in round trips."""
     assumes: list[str]
-    #: What the numbers speak against.
+    """What it takes for granted."""
     doubts: list[str]
+    """What the numbers speak against."""
 
 
 class Theory:
-    """An answer; ``rate_bps`` is that of the formula asked for."""
+    """An answer; ``rate_bps`` is that of the formula asked for. ``print`` shows what ``ackclock theory``
+    prints."""
 
-    def __init__(self, text: str) -> None:
-        #: The answer as ``ackclock theory --json`` prints it.
-        self.report: dict[str, Any] = json.loads(text)
-        #: One for each formula.
+    def __init__(self, report: str, text: str) -> None:
+        self.report: dict[str, Any] = json.loads(report)
+        """The answer as ``ackclock theory --json`` prints it."""
+        self._text = text
         self.estimates = [Estimate(**row) for row in self.report["estimates"]]
-        #: The formula asked for.
+        """One for each formula."""
         self.estimate = self.estimates[self.report["asked"]]
-        #: A run of a matching scenario, if one was asked for.
+        """The formula asked for."""
         self.measured: dict[str, Any] | None = self.report.get("measured")
+        """A run of a matching scenario, if one was asked for."""
 
     @property
     def rate_bps(self) -> float:
         """What the formula asked for says, in bit/s."""
         return float(self.estimate.rate_bps)
+
+    def __str__(self) -> str:
+        return self._text.rstrip()
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(str(self))}</pre>"
 
     def __repr__(self) -> str:
         doubts = f", {len(self.estimate.doubts)} doubts" if self.estimate.doubts else ""
@@ -83,7 +93,7 @@ def theory(
     Raises :class:`ValueError` for a quantity that is none, or that the formula does not take.
     """
     return Theory(
-        _engine.theory(
+        *_engine.theory(
             model,
             mss,
             rtt,
@@ -100,6 +110,6 @@ def theory(
             run,
             cc,
             random,
-            seed,
+            at_least("seed", seed, 0) or 0,
         )
     )

@@ -1,4 +1,4 @@
-"""Plots of a run: matplotlib where it is installed, and the engine's own SVG for notebooks."""
+"""Plots of a run by matplotlib, where it is installed."""
 
 from __future__ import annotations
 
@@ -34,8 +34,3 @@ def windows(run: Run, axes: Any = None) -> Any:
     axes.set(xlabel="time [s]", ylabel="[kB]", title=run.scenario.title or run.scenario.name)
     axes.legend(loc="upper left", frameon=False)
     return axes
-
-
-def svg(run: Run) -> str:
-    """The picture that ``ackclock run --svg`` draws, of the same run done once more."""
-    return run.scenario.picture()

@@ -4,32 +4,59 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any, Protocol
 
 #: Called with what is done and what there is to do, in the calling thread.
 Callback = Callable[[int, int], object]
 
 
+class Bar(Protocol):
+    """A progress bar as tqdm has it."""
+
+    total: Any
+    n: Any
+
+    def update(self, n: int) -> object:
+        """Moves it on by so much."""
+
+
+#: How progress is to be shown: not at all, by a bar of tqdm (``True``), by the caller's own bar, by a
+#: class of bars (``tqdm.tqdm`` itself), or by a function ``(done, total)``.
+Progress = bool | Callback | Bar | type[Any]
+
+
 @contextmanager
-def shown(progress: bool | Callback, what: str, unit: str) -> Iterator[Callback | None]:
-    """A callback for the engine: the caller's own, or one that moves a bar of tqdm.
+def shown(progress: Progress, what: str, unit: str, scale: float = 1) -> Iterator[Callback | None]:
+    """A callback for the engine. A new bar shows `scale` times the engine's amounts in `unit`.
 
     ``True`` asks for a bar, which needs tqdm; without it there is none.
     """
-    if callable(progress):
+    if progress is True:
+        try:
+            from tqdm.auto import tqdm as bars
+        except ImportError:
+            yield None
+            return
+        progress = bars
+    if isinstance(progress, type):
+        with progress(desc=what, unit=unit, unit_scale=scale if scale != 1 else False) as bar:
+            yield mover(bar)
+    elif progress is False or progress is None:
+        yield None
+    elif callable(getattr(progress, "update", None)):
+        yield mover(progress)
+    elif callable(progress):
         yield progress
-        return
-    if not progress:
-        yield None
-        return
-    try:
-        from tqdm.auto import tqdm
-    except ImportError:
-        yield None
-        return
-    with tqdm(desc=what, unit=unit, leave=False) as bar:
+    else:
+        kind = type(progress).__name__
+        raise TypeError(f"progress: expected a bool, a bar or a function (done, total), found {kind}")
 
-        def moved(done: int, total: int) -> None:
-            bar.total = total
-            bar.update(done - bar.n)
 
-        yield moved
+def mover(bar: Any) -> Callback:
+    """Moves a bar to what is done."""
+
+    def moved(done: int, total: int) -> None:
+        bar.total = total
+        bar.update(done - bar.n)
+
+    return moved

@@ -10,7 +10,8 @@ from typing import Any
 
 from . import _engine
 from .controllers import Controllers
-from .progress import Callback, shown
+from .frames import framed
+from .progress import Progress, shown
 from .scenarios import Source, scenario
 
 
@@ -18,36 +19,36 @@ from .scenarios import Source, scenario
 class Flow:
     """What a run measured of one flow."""
 
-    #: Name in the scenario.
     name: str
-    #: Profile of the sending host.
+    """Name in the scenario."""
     profile: str
-    #: Congestion control of the sending host.
+    """Profile of the sending host."""
     cc: str
-    #: Payload bytes the receiving application has read.
+    """Congestion control of the sending host."""
     bytes: int
-    #: Did the transfer come to its end?
+    """Payload bytes the receiving application has read."""
     finished: bool
-    #: From the first SYN to the last byte read, or to the end of the run, in seconds.
+    """Did the transfer come to its end?"""
     duration_s: float
-    #: Payload read per second, in bit/s.
+    """From the first SYN to the last byte read, or to the end of the run, in seconds."""
     goodput_bps: float
-    #: Data packets sent again.
+    """Payload read per second, in bit/s."""
     retransmitted_segments: int
-    #: Fast recoveries entered.
+    """Data packets sent again."""
     fast_recoveries: int
-    #: Times the retransmission timer fired.
+    """Fast recoveries entered."""
     rtos: int
-    #: Recoveries and timeouts that proved spurious and were undone.
+    """Times the retransmission timer fired."""
     spurious_recoveries: int
-    #: Largest congestion window.
+    """Recoveries and timeouts that proved spurious and were undone."""
     max_cwnd_bytes: int
-    #: Payload of a full segment.
+    """Largest congestion window."""
     mss_bytes: int
-    #: Least round trip the sender measured; ``None`` if it measured none.
+    """Payload of a full segment."""
     min_rtt_s: float | None = None
-    #: What requests took, for a flow that has any: requests, min_s, median_s, max_s.
+    """Least round trip the sender measured; ``None`` if it measured none."""
     latency: dict[str, float] | None = None
+    """What requests took, for a flow that has any: requests, min_s, median_s, max_s."""
 
     @property
     def max_cwnd_mss(self) -> float:
@@ -66,12 +67,12 @@ class Run:
 
     def __init__(self, scenario: _engine.Scenario, ran: _engine.Run) -> None:
         self._ran = ran
-        #: What was run.
         self.scenario = scenario
-        #: The whole report, as ``ackclock run --json`` prints it.
+        """What was run."""
         self.report: dict[str, Any] = json.loads(ran.json)
-        #: One for each flow, in the order of the scenario.
+        """The whole report, as ``ackclock run --json`` prints it."""
         self.flows: list[Flow] = [flow_of(row) for row in self.report["flows"]]
+        """One for each flow, in the order of the scenario."""
 
     def __getitem__(self, name: str) -> Flow:
         """The flow of that name."""
@@ -93,12 +94,21 @@ class Run:
     @property
     def series(self) -> _engine.Table:
         """The senders' states over time; needs ``series=True``."""
-        return _kept(self._ran.series, "series")
+        table: _engine.Table = _kept(self._ran.series, "series")
+        return table
 
     @property
     def events(self) -> _engine.Table:
         """All events; needs ``events=True``."""
-        return _kept(self._ran.events, "events")
+        table: _engine.Table = _kept(self._ran.events, "events")
+        return table
+
+    @property
+    def page(self) -> str:
+        """The page of ``ackclock run --report`` as HTML, of at most 50,000 values; needs
+        ``series=True``."""
+        page: str = _kept(self._ran.page, "series")
+        return page
 
     def plot(self, axes: Any = None) -> Any:
         """Draw congestion window and flight over time with matplotlib; returns the axes."""
@@ -113,16 +123,14 @@ class Run:
         return f"<ackclock.Run of {self.scenario!r}: {len(self.flows)} flows, {self.ended_s:.3f} s>"
 
     def _repr_html_(self) -> str:
-        from .plots import svg
-
-        picture = "" if self._ran.series is None else svg(self)
-        return f"<pre>{html.escape(str(self))}</pre>{picture}"
+        page = self._ran.page
+        return f"<pre>{html.escape(str(self))}</pre>" + ("" if page is None else framed(page))
 
 
-def _kept(table: _engine.Table | None, what: str) -> _engine.Table:
-    if table is None:
+def _kept(found: Any, what: str) -> Any:
+    if found is None:
         raise ValueError(f"{what} were not kept: ask for them with run(..., {what}=True)")
-    return table
+    return found
 
 
 def run(
@@ -133,16 +141,16 @@ def run(
     controllers: Controllers | None = None,
     series: bool = True,
     events: bool = False,
-    progress: bool | Callback = False,
+    progress: Progress = False,
     **tables: Any,
 ) -> Run:
     """Run a scenario in virtual time.
 
     The scenario and its changes are as for :func:`ackclock.scenario`. ``series`` keeps the senders'
-    states for ``.series`` and ``.plot()``, ``events`` all that happened. ``progress`` is ``True``
-    for a bar of tqdm or a callable ``(done_ns, total_ns)`` of virtual time. The call does not hold
-    the GIL, and Ctrl-C ends it.
+    states for ``.series``, ``.plot()`` and ``.page``, ``events`` all that happened; without either a
+    run is fastest. ``progress`` is ``True`` for a bar of tqdm, such a bar, or a callable
+    ``(done_ns, total_ns)`` of virtual time. The call does not hold the GIL, and Ctrl-C ends it.
     """
     world = scenario(source, set=set, seed=seed, controllers=controllers, **tables)
-    with shown(progress, world.title or world.name, "ns") as callback:
+    with shown(progress, world.title or world.name, "s", 1e-9) as callback:
         return Run(world, world.run(series, events, callback))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -42,7 +43,7 @@ def scenario(
     value that TOML does not have, :class:`OSError` if the file cannot be read.
     """
     text, name = text_of(source, tables)
-    return _engine.load(text, name, settings(set), seed, known(controllers))
+    return _engine.load(text, name, settings(set), at_least("seed", seed, 0), known(controllers))
 
 
 def text_of(source: Source | None, tables: Mapping[str, Any]) -> tuple[str, str]:
@@ -74,6 +75,11 @@ def text_of(source: Source | None, tables: Mapping[str, Any]) -> tuple[str, str]
 
 def settings(set: Mapping[str, object] | None) -> list[str]:
     """Changes as ``--set`` takes them."""
+    if set is not None and not isinstance(set, Mapping):
+        raise TypeError(f"set: expected a dictionary, found {type(set).__name__}")
+    for key in set or {}:
+        if not isinstance(key, str):
+            raise TypeError(f"set: keys are str, found {key!r}")
     return [f"{key}={value_text(key, value)}" for key, value in (set or {}).items()]
 
 
@@ -84,3 +90,24 @@ def value_text(key: str, value: object) -> str:
     if isinstance(value, (str, int, float)):
         return str(value)
     raise TypeError(f"{key}: expected a str, int, float or bool, found {type(value).__name__}")
+
+
+def at_least(name: str, value: int | None, least: int) -> int | None:
+    """An argument that is a whole number, if it is given."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(f"{name}: expected a whole number, found {type(value).__name__}")
+    number = value.__index__()
+    if not least <= number < 1 << 64:
+        raise ValueError(f"{name}: expected {least} or more, within 64 bits, found {number}")
+    return number
+
+
+def seconds(name: str, value: float) -> float:
+    """An argument that is a time in seconds."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(f"{name}: expected a time in seconds, found {type(value).__name__}")
+    if not 0 < value < math.inf:
+        raise ValueError(f"{name}: expected a time above 0 s, found {value}")
+    return value

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import html
 import io
 import json
 import os
-from collections.abc import Mapping, Sequence
+import time
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from . import _engine, chunks
 from .controllers import Controllers, known
 from .executors import engine_of
-from .progress import Callback, shown
-from .scenarios import Source, settings, text_of, value_text
+from .frames import framed
+from .progress import Callback, Progress, shown
+from .scenarios import Source, at_least, seconds, settings, text_of, value_text
 
 #: Values of an axis: a list, or a range such as ``"10ms..100ms step 10ms"``.
 Values = Sequence[object] | str
+#: Runs that a notebook shows as a page: more would make its file large.
+MOST = 20_000
 
 
 class Sweep:
@@ -24,8 +31,8 @@ class Sweep:
 
     def __init__(self, study: _engine.Study, rows: bytes | None, out: Path | None) -> None:
         self.study = study
-        #: The directory it was written to, if any.
         self.out = out
+        """The directory it was written to, if any."""
         self._rows = rows
 
     @property
@@ -33,7 +40,12 @@ class Sweep:
         """A line of JSON for each run, byte for byte ``runs.jsonl`` of the command line."""
         if self._rows is None:
             assert self.out is not None
-            self._rows = (self.out / "runs.jsonl").read_bytes()
+            whole = self.out / "runs.jsonl"
+            folder = self.out / "chunks"
+            if whole.exists():
+                self._rows = whole.read_bytes()
+            else:
+                self._rows = b"".join(read(folder, chunk) for chunk in chunks.kept(folder))
         return self._rows
 
     @property
@@ -56,11 +68,15 @@ class Sweep:
     def __repr__(self) -> str:
         return f"<ackclock.Sweep: {self.study.runs} runs over {', '.join(self.study.keys)}>"
 
-    def _repr_html_(self) -> str:
-        from .tables import to_pandas
+    @property
+    def page(self) -> str | None:
+        """The page of ``ackclock sweep --report`` as HTML: heat maps over any two axes, and means.
+        ``None`` if there are more rows than a page holds."""
+        return _engine.sweep_page(self.study.about(), self.jsonl, self.study.name)
 
-        shown: str = to_pandas(self.table).to_html(max_rows=20, index=False)
-        return shown
+    def _repr_html_(self) -> str:
+        page = None if len(self) > MOST else self.page
+        return f"<pre>{html.escape(repr(self))}</pre>" + ("" if page is None else framed(page))
 
 
 def sweep(
@@ -76,7 +92,8 @@ def sweep(
     executor: Any = None,
     out: str | os.PathLike[str] | None = None,
     chunk_s: float = 2.0,
-    progress: bool | Callback = False,
+    join: bool = True,
+    progress: Progress = False,
     **tables: Any,
 ) -> Sweep:
     """Run a scenario over a grid.
@@ -92,36 +109,75 @@ def sweep(
     With ``out`` each chunk is written to a Parquet file in ``out/chunks``, by the worker that did
     it, under a temporary name first; the same call goes on where an earlier one ended, and at the
     end the directory holds what ``ackclock sweep --out`` writes. Workers elsewhere must see that
-    directory.
+    directory. ``join=False`` leaves it at the chunks, which any reader of Parquet takes as one table:
+    for results that no single machine should write.
+
+    ``progress`` is ``True`` for a bar of tqdm, such a bar, or a callable ``(done, total)`` of runs.
 
     Raises :class:`ackclock.ScenarioError` for a mistake in the scenario or an axis,
     :class:`ValueError` for a directory that holds another sweep.
     """
     text, name = text_of(source, tables)
+    seed, repeat = at_least("seed", seed, 0), at_least("repeat", repeat, 1)
+    if axes is not None and not isinstance(axes, Mapping):
+        raise TypeError(f"axes: expected a dictionary, found {type(axes).__name__}")
     arguments = [axis(key, values) for key, values in (axes or {}).items()]
     study = _engine.Study(text, name, settings(set), arguments, repeat, only, seed, known(controllers))
-    if jobs is not None and jobs < 1:
-        raise ValueError(f"jobs: expected 1 or more, found {jobs}")
-    if not chunk_s > 0:
-        raise ValueError(f"chunk_s: expected a time above 0, found {chunk_s}")
-    threads = jobs or os.cpu_count() or 1
+    threads = at_least("jobs", jobs, 1) or os.cpu_count() or 1
+    seconds("chunk_s", chunk_s)
     with shown(progress, name, "run") as callback:
         if out is not None:
-            return _kept(study, Path(out), executor, threads, chunk_s, callback)
+            return _kept(study, Path(out), executor, threads, chunk_s, join, callback)
         if executor is None:
             return Sweep(study, study.rows(0, study.runs, threads, callback), None)
-        parts = dict(
-            chunks.spread(
-                study, [(0, study.runs)], engine_of(executor), None, chunk_s, callback
-            )
-        )
+        cutter = chunks.Cutter([(0, study.runs)], chunk_s)
+        engine = engine_of(executor)
+        parts = dict(chunks.spread(work, (study, None), cutter, engine, callback))
         return Sweep(study, b"".join(parts[chunk] for chunk in sorted(parts)), None)
+
+
+def work(
+    study: _engine.Study, folder: str | None, first: int, end: int, threads: int = 1
+) -> tuple[bytes, float | None]:
+    """Do the runs of a chunk, here; returns their rows and the seconds they took.
+
+    With a folder the rows are written there and none are returned; what is there is not done again.
+    """
+    if folder is not None and chunks.path_of(Path(folder), (first, end)).exists():
+        return b"", None
+    began = time.perf_counter()
+    rows = study.rows(first, end, threads)
+    # What a chunk costs besides does not grow with its runs, and must not make chunks smaller.
+    took = time.perf_counter() - began
+    if folder is None:
+        return rows, took
+    import pyarrow as pa
+
+    table = pa.table(_engine.rows_table(rows, study.keys))
+    # The row itself, with the first of its flows: results are put together from it.
+    lines = iter(rows.decode().splitlines())
+    runs = table.column("run").to_numpy()
+    begins = [number == 0 or runs[number - 1] != run for number, run in enumerate(runs)]
+    column = pa.array([next(lines) if begin else None for begin in begins], pa.string())
+    chunks.write(Path(folder), (first, end), table.append_column("row_json", column))
+    return b"", took
+
+
+def read(folder: Path, chunk: chunks.Chunk) -> bytes:
+    """The rows of a chunk as lines of JSON."""
+    import pyarrow.parquet as parquet
+
+    table = parquet.read_table(chunks.path_of(folder, chunk), columns=["row_json"])
+    lines = [line for line in table.column("row_json").to_pylist() if line is not None]
+    return "".join(line + "\n" for line in lines).encode()
 
 
 def axis(key: str, values: Values) -> str:
     """An axis as ``-m`` takes it."""
     if isinstance(values, str):
         return f"{key}={values}"
+    if not isinstance(values, Iterable):
+        raise TypeError(f"{key}: expected a list of values or a range, found {type(values).__name__}")
     texts = [value_text(key, value) for value in values]
     if any("," in text for text in texts):
         raise ValueError(f"{key}: a value with a comma belongs into [sweep.axes] of the scenario")
@@ -134,60 +190,24 @@ def _kept(
     executor: Any,
     threads: int,
     chunk_s: float,
+    join: bool,
     progress: Callback | None,
 ) -> Sweep:
-    folder = _claim(study, out)
+    folder = chunks.claim(out, "sweep.json", study.about(), "sweep")
+    if not (out / "scenario.toml").exists():
+        chunks.whole(out / "scenario.toml", study.text())
     if (out / "runs.jsonl").exists():
         return Sweep(study, None, out)
-    missing = chunks.gaps(chunks.kept(folder), study.runs)
-    if executor is not None:
-        engine = engine_of(executor)
-        for _ in chunks.spread(study, missing, engine, folder, chunk_s, progress):
-            pass
+    cutter = chunks.Cutter(chunks.gaps(chunks.kept(folder), study.runs), chunk_s)
+    arguments = (study, str(folder))
+    if executor is None:
+        done = chunks.here(partial(work, threads=threads), arguments, cutter, progress)
     else:
-        _here(study, missing, folder, threads, chunk_s, progress)
-    _finish(study, out, folder)
+        done = chunks.spread(work, arguments, cutter, engine_of(executor), progress)
+    deque(done, maxlen=0)
+    if join:
+        _finish(study, out, folder)
     return Sweep(study, None, out)
-
-
-def _claim(study: _engine.Study, out: Path) -> Path:
-    """The folder of chunks in `out`, which is new or holds this very sweep."""
-    about = out / "sweep.json"
-    ours = study.about()
-    if about.exists():
-        if about.read_text() != ours:
-            raise ValueError(f"{out} holds another sweep, or one of another version of Ackclock")
-    elif out.exists() and any(out.iterdir()):
-        raise ValueError(f"{out} is not empty and holds no sweep")
-    folder = out / "chunks"
-    folder.mkdir(parents=True, exist_ok=True)
-    if not about.exists():
-        _whole(out / "scenario.toml", study.text())
-        _whole(about, ours)
-    return folder
-
-
-def _here(
-    study: _engine.Study,
-    missing: list[chunks.Chunk],
-    folder: Path,
-    threads: int,
-    chunk_s: float,
-    progress: Callback | None,
-) -> None:
-    import time
-
-    total = sum(end - first for first, end in missing)
-    done = 0
-    cutter = chunks.Cutter(missing, chunk_s)
-    while (chunk := cutter.next()) is not None:
-        began = time.perf_counter()
-        rows = study.rows(*chunk, threads)
-        cutter.measured(chunk[1] - chunk[0], time.perf_counter() - began)
-        chunks.write(folder, study.keys, *chunk, rows)
-        done += chunk[1] - chunk[0]
-        if progress is not None:
-            progress(done, total)
 
 
 def _finish(study: _engine.Study, out: Path, folder: Path) -> None:
@@ -200,7 +220,7 @@ def _finish(study: _engine.Study, out: Path, folder: Path) -> None:
         ):
             table.write(_engine.csv_head(study.keys))
             for chunk in chunks.kept(folder):
-                rows = chunks.read(folder, chunk)
+                rows = read(folder, chunk)
                 lines.write(rows)
                 table.write(_engine.csv_lines(rows))
         # The lines come last: they say that all is there.
@@ -209,9 +229,3 @@ def _finish(study: _engine.Study, out: Path, folder: Path) -> None:
     finally:
         for path in temporary.values():
             path.unlink(missing_ok=True)
-
-
-def _whole(path: Path, text: str) -> None:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
-    temporary.write_text(text)
-    os.replace(temporary, path)

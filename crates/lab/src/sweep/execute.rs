@@ -15,6 +15,7 @@ use trace::series::Form;
 use units::Instant;
 
 use super::Row;
+use crate::leave::{Leaving, Left};
 use crate::scenario::{ScenarioError, Study};
 use crate::series::{Plan, SenderSeries};
 use crate::sharing::Sharing;
@@ -35,7 +36,7 @@ pub enum Broken<E> {
 
 /// Runs those `runs` of `study` that are not `done`, on `threads` threads, and hands each row to
 /// `keep` on the calling thread. Ends early, without an error, once `stop` is set: runs under way
-/// are finished and kept.
+/// are left.
 ///
 /// # Errors
 /// The first that happened; rows that were finished by then have been kept.
@@ -50,9 +51,7 @@ pub fn execute<E>(
     execute_with_series(study, runs, done, threads, None, stop, |row, _| keep(row))
 }
 
-/// The same; each row comes with the series of its run as CSV, if `series` are wanted. Runs under
-/// way
-/// are finished and kept.
+/// The same; each row comes with the series of its run as CSV, if `series` are wanted.
 ///
 /// # Errors
 /// The first that happened; rows that were finished by then have been kept.
@@ -80,7 +79,7 @@ pub fn execute_with_series<E>(
                     if run >= end {
                         break;
                     }
-                    if !done(run) && sender.send(simulate(study, run, series)).is_err() {
+                    if !done(run) && sender.send(simulate(study, run, series, stop)).is_err() {
                         break;
                     }
                 }
@@ -94,6 +93,7 @@ pub fn execute_with_series<E>(
                 Ok(_) => Ok(()),
                 Err(Fault::Scenario(run, errors)) => Err(Broken::Scenario(run, errors)),
                 Err(Fault::Run(run, message)) => Err(Broken::Run(run, message)),
+                Err(Fault::Left) => Ok(()),
             };
             if let Err(error) = kept {
                 over.store(true, Ordering::Relaxed);
@@ -108,28 +108,39 @@ pub fn execute_with_series<E>(
 enum Fault {
     Scenario(u64, Vec<ScenarioError>),
     Run(u64, String),
+    Left,
 }
 
 /// A row, and the series of its run.
 type Done = (Row, Option<Vec<u8>>);
 
-fn simulate(study: &Study<'_>, run: u64, series: Option<&Plan>) -> Result<Done, Fault> {
+fn simulate(
+    study: &Study<'_>,
+    run: u64,
+    series: Option<&Plan>,
+    stop: &AtomicBool,
+) -> Result<Done, Fault> {
     let scenario = study.scenario(run).map_err(|errors| Fault::Scenario(run, errors))?;
     let mut told = series.map(|plan| SenderSeries::new(&scenario, plan));
     // A fault of the program in one run must not take the others with it.
     let work = || {
         let mut seen = Sharing::concerns(&scenario).then(|| Sharing::new(&scenario));
         let outcome = match (&mut told, &mut seen) {
-            (None, None) => sim::run(&scenario, &mut record::Off)?,
-            (None, Some(seen)) => sim::run(&scenario, seen)?,
-            (Some(told), None) => sim::run(&scenario, told)?,
-            (Some(told), Some(seen)) => sim::run(&scenario, &mut Beside(told, seen))?,
+            (None, None) => sim::run(&scenario, &mut Leaving(&mut record::Off, stop))?,
+            (None, Some(seen)) => sim::run(&scenario, &mut Leaving(seen, stop))?,
+            (Some(told), None) => sim::run(&scenario, &mut Leaving(told, stop))?,
+            (Some(told), Some(seen)) => {
+                sim::run(&scenario, &mut Leaving(&mut Beside(told, seen), stop))?
+            }
         };
         let report = seen.map(|seen| seen.report(&scenario, &outcome)).unwrap_or_default();
         Ok::<_, sim::SetupError>((outcome, report))
     };
     let (outcome, sharing) = catch_unwind(AssertUnwindSafe(work))
-        .map_err(|thrown| Fault::Run(run, why(&thrown)))?
+        .map_err(|thrown| match Left::is(&*thrown) {
+            true => Fault::Left,
+            false => Fault::Run(run, why(&thrown)),
+        })?
         .map_err(|error| Fault::Run(run, format!("the scenario cannot be set up: {error:?}")))?;
     let series = told.map(|told| {
         let mut csv = Vec::new();

@@ -1,0 +1,22 @@
+"""Everything public says what it is."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+import ackclock
+
+
+@pytest.mark.parametrize("name", [name for name in ackclock.__all__ if name != "__version__"])
+def test_what_is_public_has_a_docstring(name: str) -> None:
+    thing = getattr(ackclock, name)
+    if not isinstance(thing, type):
+        # Figure is the name of a type.
+        assert thing.__doc__
+        return
+    assert inspect.getdoc(thing)
+    for member, value in vars(thing).items():
+        if not member.startswith("_") and (callable(value) or inspect.isdatadescriptor(value)):
+            assert inspect.getdoc(value), f"{name}.{member}"
