@@ -38,8 +38,8 @@ flow = [ { name = "up", from = "a", to = "b", bulk = "20kB" } ]
 
 FAST = """
 duration = "60s"
-host.a = { profile = "linux-6.18", cc = "own" }
-host.b = { profile = "linux-6.18" }
+host.a = { profile = "linux-6.18", cc = "own", knobs = { "net.ipv4.tcp_wmem" = ["4KiB", "16KiB", "64MiB"] } }
+host.b = { profile = "linux-6.18", knobs = { "net.ipv4.tcp_rmem" = ["4KiB", "128KiB", "64MiB"] } }
 path = [ { from = "a", to = "b", forward = [
   { link = { rate = "1Gbit/s", buffer = "1bdp" } }, { delay = "20ms" } ], return = [ { delay = "20ms" } ] } ]
 flow = [ { name = "up", from = "a", to = "b", bulk = "unlimited" } ]

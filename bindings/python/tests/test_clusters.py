@@ -66,6 +66,8 @@ def ray() -> Iterator[tuple[Any, Callable[[], int | None]]]:
     ray = pytest.importorskip("ray")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+        # By default its workers give way to everything else on the machine.
+        patch.setenv("RAY_worker_niceness", "0")
         # Where workers find the controller of this file, as they would one that is installed.
         patch.setenv("PYTHONPATH", str(Path(__file__).parent))
         ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, configure_logging=False)

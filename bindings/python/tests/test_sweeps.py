@@ -56,7 +56,7 @@ def test_notebooks_get_the_page_of_the_report(world: Path, tmp_path: Path, comma
     output(command, "sweep", world, *ARGUMENTS, "--out", tmp_path / "cli", "--report", page)
     result = ackclock.sweep(world, axes=AXES, repeat=4, out=tmp_path / "kept")
     assert result.page == page.read_text()
-    assert html.escape(page.read_text()) in result._repr_html_()
+    assert html.escape(page.read_text().partition("</head>")[2]) in result._repr_html_()
 
 
 def test_chunks_alone_are_a_result_too(world: Path, tmp_path: Path) -> None:
