@@ -174,7 +174,7 @@ impl Listeners {
         Ok(Kept {
             series: self.series.map(Series::finish).transpose().map_err(|e| broken(&e))?,
             events: self.events.map(Events::finish).transpose().map_err(|e| broken(&e))?,
-            page: self.story.map(|story| story.page(loaded, outcome, file)),
+            page: self.story.map(|story| story.page(loaded, outcome, file, self.sharing.as_ref())),
             sharing: self.sharing,
         })
     }
