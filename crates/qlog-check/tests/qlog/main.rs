@@ -2,9 +2,6 @@
 //! with `schema/*.cddl`, which say in our words what the drafts' CDDL says of the records that we
 //! write (their text is not repeated here). And what is written reads back as the same events in both
 //! forms.
-//!
-//! `tools/qlog-types` holds the same runs against Cloudflare's types of the formats; it is no
-//! member of this workspace, since those would change how all of it writes JSON.
 
 use cddl::ast::CDDL;
 use cddl::cddl_from_str;

@@ -1,1 +1,0 @@
-//! Nothing but a test: see `tests/types.rs`.
