@@ -3,23 +3,5 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use script::{Diagnostic, Options, Verdict, parse, run};
-use tcp::profile::Profile;
 
-fuzz_target!(|text: &str| {
-    let script = match parse(text) {
-        Ok(script) => script,
-        Err(error) => return lies_within(text, &error),
-    };
-    let profile = Profile::named("linux-6.18").expect("a profile");
-    let options = Options { profile: &profile, relaxed_psh: false, files: &|_| None };
-    match run(text, &script, &options).verdict {
-        Verdict::Passed => {}
-        Verdict::Failed(said) | Verdict::Unsupported(said) => lies_within(text, &said),
-    }
-});
-
-fn lies_within(text: &str, said: &Diagnostic) {
-    let line = text.split('\n').nth(said.line - 1).expect("the line is there");
-    assert!(said.column <= line.chars().count() + 1, "{said}");
-}
+fuzz_target!(|text: &str| claims::packet_script::check(text));

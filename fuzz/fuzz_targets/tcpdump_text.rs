@@ -3,17 +3,5 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use trace::tcpdump::read;
 
-fuzz_target!(|text: &str| {
-    match read(text) {
-        Ok(packets) => {
-            assert!(!packets.is_empty());
-            assert!(packets.is_sorted_by_key(|packet| packet.line));
-        }
-        Err(error) => {
-            let line = text.split('\n').nth(error.line - 1).expect("the line is there");
-            assert!(error.column <= line.chars().count() + 1, "{error}");
-        }
-    }
-});
+fuzz_target!(|text: &str| claims::tcpdump_text::check(text));

@@ -2,21 +2,6 @@
 
 #![no_main]
 
-use std::io::{ErrorKind, Read};
-
 use libfuzzer_sys::fuzz_target;
-use trace::unpack::Unpacked;
 
-/// Few bytes may unpack to very many.
-const MOST: u64 = 1 << 20;
-
-fuzz_target!(|input: &[u8]| {
-    let unpacked = Unpacked::new(input).expect("bytes in memory are read");
-    let packed = unpacked.packing().is_some();
-    let mut bytes = Vec::new();
-    match unpacked.take(MOST).read_to_end(&mut bytes) {
-        Ok(_) if packed => {}
-        Ok(_) => assert_eq!(bytes, input),
-        Err(error) => assert_eq!(error.kind(), ErrorKind::InvalidData, "{error}"),
-    }
-});
+fuzz_target!(|input: &[u8]| claims::unpack::check(input));

@@ -27,6 +27,7 @@ const FLOORS: &[(&str, u8)] = &[
     ("ackclock-fit", 6),
     ("ackclock-script", 6),
     ("ackclock-lab", 7),
+    ("ackclock-claims", 8),
     ("ackclock", 8),
     ("ackclock-quinn-check", 8),
     ("ackclock-qlog-check", 8),
