@@ -2,34 +2,6 @@
 
 #![no_main]
 
-use lab::import_ini::read;
-use lab::scenario::{Overrides, load};
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|text: &str| {
-    let lines = text.lines().count().max(1);
-    let check = |errors: Vec<lab::scenario::ScenarioError>| {
-        for error in errors {
-            assert!((1..=lines).contains(&error.line) || error.file != "x.ini", "{error}");
-            let width = error.source_line.chars().count();
-            assert!(error.column + error.width <= width + 1 || width == 0, "{error}");
-        }
-    };
-    let ini = match read(text, "x.ini") {
-        Ok(ini) => ini,
-        Err(errors) => return check(errors),
-    };
-    for config in ini.configs() {
-        for (run, profile) in
-            [(None, "quic-inet-2025-02"), (Some(0), "quic-inet-2025-02"), (None, "freebsd-14.3")]
-        {
-            match ini.import(config, run, profile) {
-                Ok(imported) => {
-                    load(&imported.toml, "x.toml", &Overrides::default()).expect("a scenario");
-                    assert!(imported.unmapped.iter().all(|one| (1..=lines).contains(&one.line)));
-                }
-                Err(errors) => check(errors),
-            }
-        }
-    }
-});
+fuzz_target!(|text: &str| claims::ini::check(text));

@@ -4,9 +4,11 @@
 
 pub mod bblog;
 pub mod capture;
+pub mod ini;
 pub mod inputs;
 pub mod packet_bytes;
 pub mod packet_script;
+pub mod qlog;
 pub mod siftr;
 pub mod ss;
 pub mod tcp_probe;

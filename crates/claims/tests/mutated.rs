@@ -169,6 +169,18 @@ fn siftr_logs() {
 }
 
 #[test]
+fn qlogs() {
+    throw("qlog", &["docs/samples/upload.sqlog", "docs/samples/damaged.qlog"], claims::qlog::check);
+}
+
+#[test]
+fn ini_files() {
+    throw("ini", &["crates/lab/tests/data"], |input| {
+        claims::ini::check(&String::from_utf8_lossy(input));
+    });
+}
+
+#[test]
 fn tcpdump_text() {
     throw("tcpdump_text", &["golden/published/slow-start-lro.txt"], |input| {
         claims::tcpdump_text::check(&String::from_utf8_lossy(input));

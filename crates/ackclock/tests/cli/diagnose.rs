@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::place::Place;
+use crate::place::{Place, SMALL};
 
 fn root(file: &str) -> String {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(file).display().to_string()
@@ -85,6 +85,32 @@ fn the_mail_of_may_2023() {
         evidence["flights_mss"].as_array().unwrap().iter().map(|f| f.as_f64().unwrap()).collect();
     // The fourth is 22948 bytes: a write ended within it.
     assert_eq!(flights, [10.0, 12.0, 14.0, 16.0]);
+}
+
+/// A LAN of 200 us: a tick of 10 ms is fifty round trips, one of 100 us half of one.
+#[test]
+fn a_coarse_clock_is_told_from_a_black_box_log() {
+    let place = Place::new("a_coarse_clock_is_told_from_a_black_box_log");
+    let lan = SMALL
+        .replace("10Mbit/s", "1Gbit/s")
+        .replace("10ms", "100us")
+        .replace("bulk = \"100kB\"", "bulk = \"2MB\"");
+    place.write("lan.toml", lan);
+    let diagnosed = |hz: &str| {
+        let hz = format!("sender.knobs.kern.hz={hz}");
+        place.run(&["run", "lan.toml", "--set", &hz, "--bblog", "run.bblog.pcapng"]).ok();
+        let json = place.run(&["diagnose", "run.bblog.pcapng", "--json"]).ok();
+        let report: Value = serde_json::from_str(&json).unwrap();
+        report["connections"][0].clone()
+    };
+    let coarse = diagnosed("100");
+    let found = finding(&coarse, "CC701");
+    assert_eq!(found["severity"], "warning");
+    let hz = found["evidence"]["hz"].as_f64().unwrap();
+    assert!((99.0..101.0).contains(&hz), "{hz}");
+    let fine = diagnosed("100000");
+    let codes: Vec<_> = fine["findings"].as_array().unwrap().iter().map(|f| &f["code"]).collect();
+    assert!(!codes.contains(&&Value::from("CC701")), "{codes:?}");
 }
 
 #[test]
