@@ -44,19 +44,15 @@ pub fn check(input: &[u8]) {
     for record in records {
         let done = match record.packet {
             Some(packet) => {
-                let info = Info {
-                    event_flags: record.info.event_flags | flags::HDR,
-                    ..record.info
-                };
+                let info =
+                    Info { event_flags: record.info.event_flags | flags::HDR, ..record.info };
                 let segment = packet.segment;
                 let done = writer.packet(&info, packet.way, &segment);
                 done.map(|()| (info, Some((packet.way, packet::Segment { ecn: 0, ..segment }))))
             }
             None => {
-                let info = Info {
-                    event_flags: record.info.event_flags & !flags::HDR,
-                    ..record.info
-                };
+                let info =
+                    Info { event_flags: record.info.event_flags & !flags::HDR, ..record.info };
                 writer.event(&info).map(|()| (info, None))
             }
         };

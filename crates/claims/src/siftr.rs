@@ -34,10 +34,9 @@ fn read(log: &[u8]) -> Vec<(Header, Vec<Row>)> {
 fn keeps_times(header: &Header) -> bool {
     let unit = |hz: u32, scale: u32| u64::from(hz) * u64::from(scale);
     match header.generation {
-        Generation::V1_2 => header
-            .hz
-            .zip(header.rtt_scale)
-            .is_some_and(|(hz, scale)| unit(hz, scale) <= 1_000_000),
+        Generation::V1_2 => {
+            header.hz.zip(header.rtt_scale).is_some_and(|(hz, scale)| unit(hz, scale) <= 1_000_000)
+        }
         _ => true,
     }
 }

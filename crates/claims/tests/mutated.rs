@@ -60,8 +60,7 @@ fn range(draws: &mut Stream, len: usize) -> std::ops::Range<usize> {
 const EDGES: [u8; 16] =
     [0, 1, 0x7f, 0x80, 0xff, b'\n', b' ', b',', b':', b'-', b'.', b'0', b'9', b'=', b'"', b'{'];
 /// Numbers at which arithmetic breaks.
-const NUMBERS: [u64; 8] =
-    [0, 1, 0x7fff, 0xffff, 0x7fff_ffff, 0xffff_ffff, 1 << 63, u64::MAX];
+const NUMBERS: [u64; 8] = [0, 1, 0x7fff, 0xffff, 0x7fff_ffff, 0xffff_ffff, 1 << 63, u64::MAX];
 
 fn change(draws: &mut Stream, input: &mut Vec<u8>, samples: &[Vec<u8>]) {
     let len = input.len();

@@ -11,6 +11,9 @@ use crate::place::Place;
 use crate::state::States;
 use crate::{Packet, StateSample};
 
+/// A clock that says more is wrong: ten years, which leaves room to compare twentyfold spans.
+const LATEST: Instant = Instant::from_nanos(10 * 365 * 86_400 * 1_000_000_000);
+
 /// Packets looked at before the capture point of a connection without its opening is guessed.
 const PROBATION: usize = 256;
 
@@ -102,6 +105,9 @@ impl Connection {
 
     /// The next packet.
     pub fn push(&mut self, packet: &Packet) {
+        // Captures of several queues have packets a little out of order; time runs on all the same.
+        let at = packet.at.min(LATEST).max(Instant::from_nanos(self.last.0));
+        let packet = &Packet { at, ..*packet };
         self.frames += 1;
         if self.packets.len() < self.settings.packets {
             self.packets.push(*packet);

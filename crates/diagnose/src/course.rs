@@ -349,7 +349,9 @@ impl Walk<'_> {
         if busy {
             let waited = round.min_rtt - self.base;
             self.queue_time += length;
-            self.course.standing_queue.0 += waited / 1_000 * (length / 1_000);
+            // Microseconds times microseconds, which clocks that jump make too many.
+            let area = (waited / 1_000).saturating_mul(length / 1_000);
+            self.course.standing_queue.0 = self.course.standing_queue.0.saturating_add(area);
             self.course.standing_queue.1 = self.course.standing_queue.1.max(waited);
         }
         self.follow(round, busy, share, end);

@@ -7,6 +7,9 @@
 
 use std::collections::VecDeque;
 
+/// No packet is under way for longer than an hour; clocks that jump say so.
+const LONGEST: u64 = 3_600_000_000_000;
+
 /// Timestamps of ACKs whose echo has not come yet; more are not kept.
 const ECHOES: usize = 512;
 
@@ -31,8 +34,8 @@ pub(crate) struct RoundTrip {
 impl RoundTrip {
     /// What the opening told.
     pub(crate) fn opening(&mut self, ahead: Option<u64>, behind: Option<u64>) {
-        self.min_ahead = ahead;
-        self.min_behind = behind;
+        let [ahead, behind] = [ahead, behind].map(|way| way.map(|ns| ns.min(LONGEST)));
+        (self.min_ahead, self.min_behind) = (ahead, behind);
         if let (Some(ahead), Some(behind)) = (ahead, behind) {
             self.sample(ahead + behind);
         }
@@ -62,7 +65,7 @@ impl RoundTrip {
             }
             self.waiting.pop_front();
             if ahead == 0 {
-                took = Some(at.saturating_sub(passed));
+                took = Some(at.saturating_sub(passed).min(LONGEST));
             }
         }
         let Some(took) = took.filter(|_| !after_pause) else { return false };
@@ -83,6 +86,7 @@ impl RoundTrip {
     /// Data were acknowledged this long after they had passed. `rest`: the other part of the round
     /// trip, where this is the part that queues make longer.
     pub(crate) fn acked(&mut self, took: u64, rest: Option<u64>) {
+        let took = took.min(LONGEST);
         self.min_ahead = Some(self.min_ahead.map_or(took, |min| min.min(took)));
         if let Some(rest) = rest {
             self.sample(took + rest);
@@ -106,5 +110,20 @@ impl RoundTrip {
         self.max = Some(self.max.map_or(took, |max| max.max(took)));
         self.smoothed = Some(self.smoothed.map_or(took, |old| old - old / 8 + took / 8));
         self.samples += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clocks_that_jump_make_no_round_trip_of_years() {
+        let mut rtt = RoundTrip::default();
+        rtt.opening(Some(u64::MAX), Some(u64::MAX - 1));
+        rtt.acked(u64::MAX, Some(rtt.behind()));
+        rtt.ack_passed(0, Some(7));
+        assert!(rtt.echo(u64::MAX, 7, true, false));
+        assert_eq!((rtt.max, rtt.behind_lately()), (Some(2 * LONGEST), LONGEST));
     }
 }

@@ -114,6 +114,23 @@ fn budget(analysis: &Analysis) -> Budget {
     budget
 }
 
+/// A capture of several queues has packets out of order in time; a broken one any times at all.
+#[test]
+fn time_runs_on_where_stamps_run_back() {
+    let mut script = Script::new();
+    script.open(50_000);
+    script.data(60_000, 0, 1_000);
+    script.ack(110_000, 1_000, &[]);
+    script.data(100_000, 1_000, 1_000);
+    script.ack(u64::MAX / 1_000, 2_000, &[]);
+    script.data(0, 2_000, 1_000);
+    script.ack(1, 3_000, &[]);
+    let analysis = script.finish();
+    assert_eq!(analysis.main().unwrap().bytes, 3_000);
+    assert!(analysis.first <= analysis.last);
+    let _ = budget(&analysis);
+}
+
 #[test]
 fn a_lost_packet_is_sent_again() {
     let mut script = Script::new();

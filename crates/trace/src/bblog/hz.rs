@@ -42,7 +42,8 @@ impl Hz {
             (Some(_), Some(_)) => None,
             (None, _) => {
                 let (first, last) = (least_milli.div_ceil(1_000), most_milli / 1_000);
-                (first == last).then_some(first as u32)
+                // Less than one tick a second is no clock of a kernel.
+                (first == last && first > 0).then_some(first as u32)
             }
         };
         Some(Self { least_milli, most_milli, value })
@@ -134,6 +135,12 @@ mod tests {
             ticks,
             ..Info::default()
         }
+    }
+
+    #[test]
+    fn ten_ticks_in_hours_are_no_clock() {
+        let slow = Hz::between(10, 86_400_000_000).unwrap();
+        assert_eq!((slow.value, slow.srtt_nanos(32)), (None, None));
     }
 
     #[test]
