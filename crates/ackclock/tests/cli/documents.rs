@@ -117,6 +117,54 @@ fn every_link_leads_somewhere() {
     assert!(count > 40, "{count}");
 }
 
+/// Words of a line of a shell, quotes taken off; what follows `#`, `|`, `>` or `&&` is left out.
+fn words(line: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut quote = None;
+    for c in line.chars() {
+        match (quote, c) {
+            (Some(open), c) if c == open => quote = None,
+            (None, '\'' | '"') => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            (None, '#') if word.is_none() => break,
+            (None, '|' | '>' | '&') => break,
+            (None, ' ') => words.extend(word.take()),
+            (_, c) => word.get_or_insert_default().push(c),
+        }
+    }
+    words.extend(word);
+    words
+}
+
+/// Commands that are only shown, not run, are commands there are: with `--help` behind them they
+/// are read up to there, and do nothing.
+#[test]
+fn commands_that_are_shown_can_be_given() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let docs = std::fs::read_dir(root.join("docs")).unwrap().map(|entry| entry.unwrap().path());
+    let pages = docs.filter(|path| path.extension().is_some_and(|end| end == "md"));
+    let mut count = 0;
+    for page in pages.chain([root.join("README.md")]) {
+        let text = std::fs::read_to_string(&page).unwrap();
+        for block in text.split("```sh\n").skip(1) {
+            let (block, _) = block.split_once("```").unwrap();
+            let calls = block.lines().flat_map(|line| line.split(" | "));
+            for call in calls.filter_map(|call| call.trim().strip_prefix("ackclock ")) {
+                let words = words(call);
+                let mut command = Command::new(env!("CARGO_BIN_EXE_ackclock"));
+                let answer = command.args(&words).arg("--help").output().unwrap();
+                let told = String::from_utf8_lossy(&answer.stderr).into_owned();
+                assert_eq!(answer.status.code(), Some(0), "{}: {call}: {told}", page.display());
+                count += 1;
+            }
+        }
+    }
+    assert!(count > 30, "{count}");
+}
+
 #[test]
 fn scenario_files() {
     check("docs/scenario.md");

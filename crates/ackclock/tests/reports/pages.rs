@@ -313,6 +313,27 @@ fn a_published_case_is_told() {
     );
     assert!(rows > 20.0, "{rows}");
     assert!(browser.number("ackclock.points('mail')") > 50.0);
+    // The mail: at the third flight, sent at 0.301 s and acknowledged at 0.402 s, the window is 14
+    // segments of 1,448 bytes.
+    browser.value("ackclock.show('mail', 0, 1e9)");
+    browser.value(
+        "document.querySelectorAll('#plots-mail .over')[1].scrollIntoView({ block: 'center' })",
+    );
+    browser.settle();
+    assert_eq!(browser.value("ackclock.view('mail')"), json!([0, 1e9]));
+    let frame = browser.value("(() => { const box = document.querySelectorAll('#plots-mail .over')[1].getBoundingClientRect(); return [box.left + 58, box.width - 58 - 46, box.top + box.height / 2]; })()");
+    let number = |n: usize| frame[n].as_f64().unwrap();
+    let at = (number(0) + number(1) * 0.35, number(2));
+    browser.mouse("mouseMoved", at, &json!({}));
+    browser.settle();
+    let told = browser.text("[...document.querySelectorAll('.tip')].find(tip => tip.style.visibility === 'visible')?.textContent ?? ''");
+    assert!(told.contains("cwnd20,272 B (14 MSS)"), "{told}");
+    let wheel = json!({ "deltaX": 0, "deltaY": -700, "modifiers": 2 });
+    browser.mouse("mouseWheel", at, &wheel);
+    browser.settle();
+    let view = browser.value("ackclock.view('mail')");
+    let (from, to) = (view[0].as_f64().unwrap(), view[1].as_f64().unwrap());
+    assert!(from < 0.35e9 && 0.35e9 < to && to - from < 0.5e9, "{view}");
     assert_eq!(browser.errors(), [""; 0]);
 }
 

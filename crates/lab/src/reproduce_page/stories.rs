@@ -186,23 +186,25 @@ fn cubic() -> Result<Vec<Part>, CaseError> {
         ("CUBIC before the change, kern.hz 10000", "cubic-usec", 10_000),
         ("CUBIC with D46546, kern.hz 100", "cubic-d46546", 100),
     ];
-    let mut series = Vec::new();
-    for ((name, cc, hz), number) in variants.into_iter().zip(0..) {
+    let mut panels = Vec::new();
+    for (name, cc, hz) in variants {
         let set = [
             format!("host.sender.cc={cc}"),
             format!("host.sender.knobs.\"kern.hz\"={hz}"),
             format!("host.sink.knobs.\"kern.hz\"={hz}"),
-            "duration=400ms".to_owned(),
+            // Four ticks of 10 ms.
+            "duration=40ms".to_owned(),
         ];
         let set: Vec<&str> = set.iter().map(String::as_str).collect();
         let curve_of = pictures::curve(cubic_hz::SCENARIO, "cubic-hz.toml", &set)?;
-        series.push(curve(name, Role::Nth(number), Mark::Step, &curve_of.cwnd));
+        let cwnd = curve("congestion window", Role::Window, Mark::Step, &curve_of.cwnd);
+        panels.push(Panel::new(Axis::new(name, "MSS", 3), vec![cwnd]).height(150));
     }
     let plots = Plots {
         id: "ticks".into(),
         title: "The window in a LAN that loses every hundredth packet".into(),
         x: time(),
-        panels: vec![Panel::new(Axis::new("congestion window", "MSS", 3), series).height(300)],
+        panels,
     };
     Ok(vec![
         text(

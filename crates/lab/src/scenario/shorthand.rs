@@ -6,9 +6,10 @@
 //! refused, with all of them.
 
 use super::keys::Section;
+use super::nearest::did_you_mean;
 use super::source::{Fault, Place};
 use super::tree::{Node, Value};
-use super::{flow, tap};
+use super::{flow, path, tap};
 
 /// Parts of a key with their places.
 type Path = Vec<(String, Place)>;
@@ -97,7 +98,13 @@ fn on_paths(path: &Path, root: &Node) -> Result<Option<Path>, Fault> {
         found.retain(|steps| steps.iter().any(|step| step == way));
     }
     match found.as_slice() {
-        [] => Ok(None),
+        [] => match misspelt(name, paths) {
+            Some(guess) => {
+                let fault = Fault::new(*place, format!("nothing on the paths is called `{name}`"));
+                Err(fault.hint(guess))
+            }
+            None => Ok(None),
+        },
         [steps] => {
             let steps = steps.iter().map(|step| (step.clone(), *place));
             let full = path[..1].iter().cloned().chain(steps).chain(path[used..].iter().cloned());
@@ -109,6 +116,27 @@ fn on_paths(path: &Path, root: &Node) -> Result<Option<Path>, Fault> {
             let fault = Fault::new(*place, message);
             Err(fault.expected(format!("one of {}", all.collect::<Vec<_>>().join(", "))))
         }
+    }
+}
+
+/// What on the paths may be meant by a name that is not there; `None` for one that a path may have.
+fn misspelt(name: &str, paths: &Node) -> Option<String> {
+    if path::SECTION.knows(name) {
+        return None;
+    }
+    let mut names = Vec::new();
+    all_keys(paths, &mut names);
+    did_you_mean(name, names)
+}
+
+fn all_keys<'n>(node: &'n Node, names: &mut Vec<&'n str>) {
+    match &node.value {
+        Value::List(items) => items.iter().for_each(|item| all_keys(item, names)),
+        Value::Table(entries) => entries.iter().for_each(|entry| {
+            names.push(&entry.key);
+            all_keys(&entry.node, names);
+        }),
+        _ => {}
     }
 }
 

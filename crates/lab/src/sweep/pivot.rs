@@ -121,6 +121,7 @@ impl Pivot {
                 cells.push(match (cell.count, cell.confidence()) {
                     (0, _) => "–".to_owned(),
                     (_, None) => format!("{}{unit}", number(cell.mean / scale)),
+                    (_, Some(0.0)) => format!("{} ± 0{unit}", number(cell.mean / scale)),
                     (_, Some(half)) => {
                         let (mean, half) = (cell.mean / scale, half / scale);
                         // What the interval leaves open is not worth its digits.
@@ -233,8 +234,11 @@ fn number(value: f64) -> String {
     }
 }
 
-/// Decimals that show `digits` significant digits.
+/// Decimals that show `digits` significant digits; none of nothing.
 fn decimals(value: f64, digits: i32) -> usize {
+    if value == 0.0 {
+        return 0;
+    }
     let whole = libm::floor(libm::log10(value.abs().max(1e-6))) as i32 + 1;
     (digits - whole).clamp(0, 9) as usize
 }
@@ -339,5 +343,15 @@ delay  cc=reno        cc=cubic
             [1.0e6, 1.001e6, 1.002e6].iter().map(|&bps| row(0, "", "", bps)).collect();
         // Deviation 1000, interval 4.303 * 1000 / sqrt(3) = 2484 bit/s.
         assert!(pivot(&[], &[], &rows).text().ends_with("1.001 ± 0.002 Mbit/s\n"));
+        let alike = |bps: f64| {
+            let rows: Vec<Row> = [bps; 3].iter().map(|&bps| row(0, "", "", bps)).collect();
+            pivot(&[], &[], &rows).text()
+        };
+        assert!(
+            alike(1.2345e6).ends_with("1.234 ± 0 Mbit/s\n")
+                || alike(1.2345e6).ends_with("1.235 ± 0 Mbit/s\n")
+        );
+        assert!(alike(0.0).ends_with("\n0 ± 0 bit/s\n"), "{}", alike(0.0));
+        assert!(pivot(&[], &[], &[row(0, "", "", 0.0)]).heat_map("t", "s").contains(">0<"));
     }
 }

@@ -1,5 +1,7 @@
 // Panels over one axis: what part of it is in view, and where the cursor stands.
 
+const MARKS = ["dots", "diamonds", "crosses"];
+
 class Plots {
   constructor(host, spec, bytes) {
     Object.assign(this, spec);
@@ -31,7 +33,11 @@ class Plots {
       }
     }
     if (low > high) [low, high] = [0, 1];
-    return low === high ? [low, low + 1] : [low, high];
+    if (low === high) return [low, low + 1];
+    // Marks at the ends are to be seen whole; a curve begins and ends with the axis.
+    const isMarks = this.panels.every(({ series }) => series.every((one) => MARKS.includes(one.mark)));
+    const room = isMarks ? (high - low) * 0.02 : 0;
+    return [low - room, high + room];
   }
 
   build() {

@@ -167,6 +167,17 @@ fn wrong_conditions_are_told() {
 }
 
 #[test]
+fn a_short_key_that_is_misspelt_is_guessed() {
+    let told = mistake(BASE, &["path.dealy=5ms"], None);
+    assert!(told.starts_with("-m:1:6: nothing on the paths is called `dealy`"), "{told}");
+    assert!(told.contains("did you mean `delay`?"), "{told}");
+    let told = mistake(BASE, &["path.forward.bufer=1p"], None);
+    assert!(told.contains("did you mean `buffer`?"), "{told}");
+    // Nothing like it is there.
+    assert!(mistake(BASE, &["path.colour=1"], None).contains("has no entry `colour`"));
+}
+
+#[test]
 fn a_short_key_must_mean_one_place() {
     let text = BASE.replace("return = []", "return = [{ delay = \"5ms\" }]");
     let told = mistake(&text, &["path.delay=5ms"], None);
