@@ -80,15 +80,18 @@ impl Store {
                 return Err(Failure::new(message).hint("name another directory with --out"));
             }
             fs::create_dir_all(dir).map_err(|error| Failure::file("create", dir, &error))?;
-            if series.is_some() {
-                let series = dir.join(SERIES);
-                fs::create_dir_all(&series)
-                    .map_err(|error| Failure::file("create", &series, &error))?;
-            }
             write_whole(&dir.join(SCENARIO), study.text())?;
             write_whole(&dir.join(ABOUT), about.to_json())?;
         }
         let mut store = Self::journal(dir, &about)?;
+        remove_pieces(dir)?;
+        if series.is_some() {
+            // Behind what says that this is a sweep: a crash in between can be resumed.
+            let series = dir.join(SERIES);
+            fs::create_dir_all(&series)
+                .map_err(|error| Failure::file("create", &series, &error))?;
+            remove_pieces(&series)?;
+        }
         store.recover()?;
         Ok(Found::Unfinished(store))
     }
@@ -274,6 +277,31 @@ fn holds_other_things(dir: &Path) -> Result<bool, Failure> {
         }
     }
     Ok(false)
+}
+
+/// Takes away what a crash left of files that had no name yet: `.runs.csv.4711.part`. The lock on
+/// the journal says that nobody is writing them.
+fn remove_pieces(dir: &Path) -> Result<(), Failure> {
+    let failed = |error: &std::io::Error| Failure::file("read", dir, error);
+    for entry in fs::read_dir(dir).map_err(|error| failed(&error))? {
+        let entry = entry.map_err(|error| failed(&error))?;
+        if is_piece(&entry.file_name().to_string_lossy()) {
+            let path = entry.path();
+            fs::remove_file(&path).map_err(|error| Failure::file("remove", &path, &error))?;
+        }
+    }
+    Ok(())
+}
+
+/// Is it a temporary name of one of the files of a sweep?
+fn is_piece(name: &str) -> bool {
+    let named = name.strip_prefix('.').and_then(|name| name.strip_suffix(".part"));
+    let Some((file, process)) = named.and_then(|named| named.rsplit_once('.')) else {
+        return false;
+    };
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    let is_series = file.strip_suffix(".csv").is_some_and(is_number);
+    is_number(process) && (is_series || [ABOUT, ROWS, TABLE, SCENARIO].contains(&file))
 }
 
 fn write_whole(path: &Path, text: impl AsRef<[u8]>) -> Result<(), Failure> {

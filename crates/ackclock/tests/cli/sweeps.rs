@@ -63,28 +63,47 @@ fn any_number_of_threads_gives_the_same_bytes() {
     }
 }
 
+/// Every file below a directory, hidden ones as well, with its bytes.
+fn everything(dir: &std::path::Path) -> Vec<(String, Vec<u8>)> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(everything(&path));
+        } else {
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            found.push((name, std::fs::read(&path).unwrap()));
+        }
+    }
+    found.sort();
+    found
+}
+
 #[test]
 #[expect(clippy::disallowed_methods, reason = "a crash comes at a moment of wall-clock time")]
 fn a_sweep_that_is_killed_goes_on() {
     let place = place("a_sweep_that_is_killed_goes_on");
     let many = [&AXES[..4], &["--repeat=400"]].concat();
-    place.run(&[&many[..], &["--out", "whole"]].concat()).ok();
+    let kept = [&AXES[..4], &["--repeat=60", "--series", "cwnd,flight"]].concat();
     let mut cut_off = 0;
-    for round in 0..12_u64 {
-        let dir = format!("cut{round}");
-        let resume = [&many[..], &["--out", &dir, "--resume"]].concat();
-        for kill in 0..3 {
-            let mut child = place.command(&resume).stdout(Stdio::null()).spawn().unwrap();
-            // Moments that differ, without a claim on where they fall.
-            std::thread::sleep(Duration::from_millis(3 + (round * 37 + kill * 53) % 120));
-            child.kill().unwrap();
-            cut_off += u32::from(!child.wait().unwrap().success());
-        }
-        place.run(&resume).ok();
-        for file in FILES {
-            let (whole, again) =
-                (place.read(&format!("whole/{file}")), place.read(&format!("{dir}/{file}")));
-            assert!(whole == again, "{dir}/{file}");
+    for (name, sweep) in [("plain", &many), ("kept", &kept)] {
+        let whole = format!("{name}-whole");
+        place.run(&[&sweep[..], &["--out", &whole]].concat()).ok();
+        let whole = everything(&place.0.join(whole));
+        for round in 0..10_u64 {
+            let dir = format!("{name}-{round}");
+            let resume = [&sweep[..], &["--out", &dir, "--resume"]].concat();
+            for kill in 0..4 {
+                let mut child = place.command(&resume).stdout(Stdio::null()).spawn().unwrap();
+                // Moments that differ, without a claim on where they fall.
+                std::thread::sleep(Duration::from_millis(1 + (round * 37 + kill * 53) % 120));
+                child.kill().unwrap();
+                cut_off += u32::from(!child.wait().unwrap().success());
+            }
+            place.run(&resume).ok();
+            // Nothing is different, and nothing is left over.
+            let again = everything(&place.0.join(&dir));
+            assert!(whole == again, "{dir}");
         }
     }
     assert!(cut_off > 0, "no sweep was ever cut off");
@@ -95,8 +114,20 @@ fn a_sweep_killed_before_it_said_what_it_is_goes_on() {
     let place = place("a_sweep_killed_before_it_said_what_it_is_goes_on");
     std::fs::create_dir(place.0.join("cut")).unwrap();
     place.write("cut/scenario.toml", "");
-    place.write("cut/sweep.json.77.part", "{");
-    sweep(&place, &["--out", "cut", "--resume"]).ok();
+    place.write("cut/.sweep.json.77.part", "{");
+    sweep(&place, &["--out", "cut", "--resume", "--series", "cwnd"]).ok();
+    // Pieces of files go, also those of series; what is not a sweep's stays.
+    place.write("cut/.runs.csv.4711.part", "");
+    place.write("cut/.mine.4711.part", "");
+    place.write("cut/series/.7.csv.4711.part", "");
+    let rows = place.read("cut/runs.jsonl");
+    std::fs::remove_file(place.0.join("cut/runs.jsonl")).unwrap();
+    place.write("cut/runs.part.jsonl", rows);
+    sweep(&place, &["--out", "cut", "--resume", "--series", "cwnd"]).ok();
+    let names: Vec<String> =
+        everything(&place.0.join("cut")).into_iter().map(|(name, _)| name).collect();
+    assert!(names.iter().filter(|name| name.starts_with('.')).eq([".mine.4711.part"]), "{names:?}");
+    std::fs::remove_file(place.0.join("cut/.mine.4711.part")).unwrap();
     place.write("cut/mine.txt", "");
     std::fs::remove_file(place.0.join("cut/sweep.json")).unwrap();
     let refused = sweep(&place, &["--out", "cut", "--resume"]);

@@ -320,7 +320,7 @@ fn a_published_case_is_told() {
         "document.querySelectorAll('#plots-mail .over')[1].scrollIntoView({ block: 'center' })",
     );
     browser.settle();
-    assert_eq!(browser.value("ackclock.view('mail')"), json!([0, 1e9]));
+    assert_eq!(browser.value("ackclock.view('mail')"), json!([0, 1_000_000_000]));
     let frame = browser.value("(() => { const box = document.querySelectorAll('#plots-mail .over')[1].getBoundingClientRect(); return [box.left + 58, box.width - 58 - 46, box.top + box.height / 2]; })()");
     let number = |n: usize| frame[n].as_f64().unwrap();
     let at = (number(0) + number(1) * 0.35, number(2));

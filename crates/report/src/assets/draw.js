@@ -168,15 +168,18 @@ function drawTicks(cx, series, scale) {
 }
 
 function drawDiamonds(cx, series, scale) {
+  // Many of them must not hide what they stand on.
+  const [from, to] = visible(series, scale);
+  const size = to - from > scale.width / 6 ? 1.5 : 4;
   cx.beginPath();
   let last = [-Infinity, 0];
   eachMark(series, scale, (x, y) => {
     if (x - last[0] < 2 && Math.abs(y - last[1]) < 2) return;
     last = [x, y];
-    cx.moveTo(x, y - 4);
-    cx.lineTo(x + 3.5, y);
-    cx.lineTo(x, y + 4);
-    cx.lineTo(x - 3.5, y);
+    cx.moveTo(x, y - size);
+    cx.lineTo(x + size * 0.875, y);
+    cx.lineTo(x, y + size);
+    cx.lineTo(x - size * 0.875, y);
     cx.closePath();
   });
   cx.fill();
