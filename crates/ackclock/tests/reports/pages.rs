@@ -313,8 +313,7 @@ fn a_published_case_is_told() {
     );
     assert!(rows > 20.0, "{rows}");
     assert!(browser.number("ackclock.points('mail')") > 50.0);
-    // The mail: at the third flight, sent at 0.301 s and acknowledged at 0.402 s, the window is 14
-    // segments of 1,448 bytes.
+    // The mail: the third flight, sent at 0.301 s and acknowledged at 0.402 s, is 20,272 bytes.
     browser.value("ackclock.show('mail', 0, 1e9)");
     browser.value(
         "document.querySelectorAll('#plots-mail .over')[1].scrollIntoView({ block: 'center' })",
@@ -327,7 +326,7 @@ fn a_published_case_is_told() {
     browser.mouse("mouseMoved", at, &json!({}));
     browser.settle();
     let told = browser.text("[...document.querySelectorAll('.tip')].find(tip => tip.style.visibility === 'visible')?.textContent ?? ''");
-    assert!(told.contains("cwnd20,272 B (14 MSS)"), "{told}");
+    assert!(told.contains("in flight20,272 B (14 MSS)"), "{told}");
     let wheel = json!({ "deltaX": 0, "deltaY": -700, "modifiers": 2 });
     browser.mouse("mouseWheel", at, &wheel);
     browser.settle();
