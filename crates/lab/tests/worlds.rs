@@ -22,8 +22,9 @@ fn run(seed: u64, count: u64) -> Passed {
 
 /// Nothing is proved by worlds in which nothing happens.
 fn assert_eventful(passed: &Passed) {
-    // A flow that is reset, or that keepalive may give up, need not deliver.
-    assert!(3 * passed.ended > passed.worlds, "{passed:?}");
+    // A flow that is reset, or that keepalive may give up, need not deliver; worlds of several flows,
+    // as those with QUIC beside TCP are, count if all of theirs must.
+    assert!(4 * passed.ended > passed.worlds, "{passed:?}");
     assert!(passed.segments > 100 * passed.worlds, "{passed:?}");
     for seen in [passed.resent, passed.recoveries, passed.timeouts, passed.lost] {
         assert!(2 * seen > passed.worlds, "{passed:?}");

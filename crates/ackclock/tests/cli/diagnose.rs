@@ -94,7 +94,7 @@ fn a_coarse_clock_is_told_from_a_black_box_log() {
     let lan = SMALL
         .replace("10Mbit/s", "1Gbit/s")
         .replace("10ms", "100us")
-        .replace("bulk = \"100kB\"", "bulk = \"2MB\"");
+        .replace("bulk = \"100kB\"", "bulk = \"20MB\"");
     place.write("lan.toml", lan);
     let diagnosed = |hz: &str| {
         let hz = format!("sender.knobs.kern.hz={hz}");
