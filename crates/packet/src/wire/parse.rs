@@ -9,7 +9,7 @@ use core::fmt;
 use std::net::SocketAddr;
 
 use etherparse::err::{LenError, ip};
-use etherparse::{IpNumber, Ipv6ExtensionSlice, LaxIpSlice, LaxIpv6Slice};
+use etherparse::{IpNumber, Ipv6RawExtHeaderSlice, LaxIpSlice, LaxIpv6Slice};
 use units::SeqNum;
 
 use super::{Endpoints, options};
@@ -173,10 +173,12 @@ pub fn parse_cut(bytes: &[u8], original: usize, link: Link) -> Result<Parsed<'_>
 /// Length behind the IPv6 header by a jumbo payload option (RFC 2675 section 2), if it has one.
 fn jumbo(v6: &LaxIpv6Slice<'_>) -> Option<usize> {
     const JUMBO: u8 = 0xc2;
-    let hop_by_hop = v6.extensions().clone().into_iter().find_map(|header| match header {
-        Ipv6ExtensionSlice::HopByHop(options) => Some(options),
-        _ => None,
-    })?;
+    // It comes first or not at all (RFC 8200 section 4.1). Not by the iterator of etherparse 0.21,
+    // which reads on behind a chain that ends with a header out of place.
+    if v6.header().next_header() != IpNumber::IPV6_HEADER_HOP_BY_HOP {
+        return None;
+    }
+    let hop_by_hop = Ipv6RawExtHeaderSlice::from_slice(v6.extensions().slice()).ok()?;
     let mut rest = hop_by_hop.payload();
     loop {
         rest = match rest {

@@ -386,3 +386,15 @@ fn a_given_payload_stands_where_the_pattern_would() {
     assert_eq!(short, Err(EmitError::Payload { told: 5, given: 1 }));
     assert_eq!(pattern, given, "nothing is appended on an error");
 }
+
+/// Found by changed samples: behind destination options comes a hop-by-hop header, which may only come
+/// first, in a packet whose length field says nothing.
+#[test]
+fn extension_headers_out_of_place_are_no_reason_to_read_on() {
+    let mut packet = vec![0x60, 0, 0, 0, 0, 0, 60, 64];
+    packet.extend([0; 32]);
+    packet.extend([0, 0, 1, 4, 0, 0, 0, 0]);
+    assert!(parse(&packet, Link::Raw).is_err());
+    packet.extend([6, 0, 0xc2, 4, 0, 0, 0, 20]);
+    assert!(parse(&packet, Link::Raw).is_err());
+}
