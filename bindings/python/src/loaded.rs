@@ -116,7 +116,8 @@ impl Scenario {
     ) -> PyResult<Run> {
         let mut scenario = self.loaded.scenario.clone();
         let mut listeners = Listeners {
-            sharing: Sharing::concerns(&scenario).then(|| Sharing::new(&scenario)),
+            // A page tells of queues, whoever shares them.
+            sharing: (series || Sharing::concerns(&scenario)).then(|| Sharing::new(&scenario)),
             series: series.then(|| Series::new(&scenario)),
             events: events.then(|| Events::new(&scenario)),
             story: series.then(|| RunStory::new(&mut scenario, POINTS)),
@@ -175,7 +176,7 @@ impl Listeners {
             series: self.series.map(Series::finish).transpose().map_err(|e| broken(&e))?,
             events: self.events.map(Events::finish).transpose().map_err(|e| broken(&e))?,
             page: self.story.map(|story| story.page(loaded, outcome, file, self.sharing.as_ref())),
-            sharing: self.sharing,
+            sharing: self.sharing.filter(|_| Sharing::concerns(&loaded.scenario)),
         })
     }
 }
