@@ -49,7 +49,7 @@ digest:
 BUILT := $(abspath $(or $(CARGO_TARGET_DIR),target))
 VENV := $(BUILT)/python
 python: export MATURIN_PEP517_ARGS = --profile dev
-python: export ACKCLOCK_BIN = $(BUILT)/debug/ackclock
+python: export ACKCLOCK_BIN = $(abspath $(BUILT)/debug/ackclock)
 python:
 	@if python3 -c 'import ensurepip, venv' > /dev/null 2>&1; then \
 	  python3 -m venv $(VENV) && \
