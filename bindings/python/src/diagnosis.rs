@@ -165,7 +165,7 @@ fn useless(what: &str, error: &ReadError) -> PyErr {
 }
 
 fn stream(source: Source<'_>, flow: Option<u32>) -> PyResult<Stream> {
-    let settings = Settings { packets: usize::MAX, ..Settings::default() };
+    let settings = Settings { packets: usize::MAX, turns: lab::whatif::TURNS };
     let reading = inputs::read(vec![source], settings).map_err(|error| useless("read", &error))?;
     let bytes = |stream: &Stream| stream.analysis.main().map_or(0, |flow| flow.bytes);
     let found = match flow {

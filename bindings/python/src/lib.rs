@@ -2,9 +2,9 @@
 //!
 //! Reading order: `errors` (exceptions), `text` (dictionaries as scenario files), `watch`
 //! (long calls: progress, Ctrl-C, the GIL), `loaded` and `ran` (one run), `columns` and
-//! `table` (its events as Arrow), `controller` (congestion controllers in Python), `study` (sweeps),
-//! `published` (cases and closed forms), `diagnosis` (captures), `connections` (what many of them
-//! say).
+//! `table` (its events as Arrow), `controller` (congestion controllers in Python), `study` and
+//! `rows` (sweeps), `published` (cases and closed forms), `diagnosis` (captures), `connections`
+//! (what many of them say).
 //! What users call is in `python/ackclock`, which adds what is easier said in Python.
 
 mod columns;
@@ -15,6 +15,7 @@ mod errors;
 mod loaded;
 mod published;
 mod ran;
+mod rows;
 mod study;
 mod table;
 mod text;
@@ -38,7 +39,9 @@ mod _engine {
     #[pymodule_export]
     use super::ran::Run;
     #[pymodule_export]
-    use super::study::{Study, csv_head, csv_lines, rows_table, sweep_page};
+    use super::rows::{csv_head, csv_lines, rows_table, sweep_page};
+    #[pymodule_export]
+    use super::study::Study;
     #[pymodule_export]
     use super::table::Table;
     #[pymodule_export]

@@ -45,7 +45,7 @@ pub(crate) fn reproduce(
         let mut report = Report::new();
         for (done, case) in chosen.iter().enumerate() {
             watched.reached(done as u64);
-            report.cases.push(case.run()?);
+            report.cases.push(case.until(watched.stop())?);
         }
         watched.reached(chosen.len() as u64);
         Ok::<_, CaseError>(report)
@@ -134,8 +134,10 @@ pub(crate) fn theory(
         let pattern = if random { Pattern::Random } else { Pattern::Periodic };
         let trial = Trial { profile, cc, pattern, ack_delay, seed };
         let expected = answer.estimate().map_or(0.0, |asked| asked.rate_bps);
-        let measured = watch(py, 1, None, |_| theory_report::measure(&path, expected, &trial))?
-            .map_err(|mistakes| wrong_scenario(py, &mistakes))?;
+        let measured = watch(py, 1, None, |watched| {
+            theory_report::measure_until(&path, expected, &trial, watched.stop())
+        })?
+        .map_err(|mistakes| wrong_scenario(py, &mistakes))?;
         answer = answer.with(measured);
     }
     Ok((answer.to_json(), answer.to_text()))

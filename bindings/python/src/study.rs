@@ -1,25 +1,16 @@
-//! Sweeps: the plan, its runs by number, and their rows as tables and lines.
+//! Sweeps: the plan, and its runs by number.
 
-use std::sync::Arc;
 use std::sync::Mutex;
 
-use arrow_array::builder::{Float64Builder, StringBuilder, StringDictionaryBuilder, UInt64Builder};
-use arrow_array::types::Int32Type;
 use lab::scenario::{Overrides, Study as Plan, StudyOverrides};
-use lab::sweep::csv::{FIGURES, Figure};
-use lab::sweep::page::SweepPage;
-use lab::sweep::pivot::{Pivot, Question};
-use lab::sweep::{About, Broken, Row, csv, execute};
-use pyo3::exceptions::{PyIndexError, PyRuntimeError, PyValueError};
+use lab::sweep::{About, Broken, Row, execute};
+use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-use crate::columns::{Column, batch};
 use crate::controller::outside;
 use crate::errors::{RunError, wrong_scenario};
 use crate::loaded::files_beside;
-use crate::ran::html;
-use crate::table::Table;
 use crate::watch::watch;
 
 /// A scenario and the grid it is to be run over. It can be pickled: a worker elsewhere makes the
@@ -201,102 +192,4 @@ impl Study {
         }
         Err(PyIndexError::new_err(format!("there is no run {run}: there are {}", self.runs)))
     }
-}
-
-/// The page that `ackclock sweep --report` writes, of rows as lines of JSON; `None` if there are
-/// more than a page holds. `about` is what stands in `sweep.json`.
-#[pyfunction]
-pub(crate) fn sweep_page(about: &str, lines: &[u8], name: &str) -> PyResult<Option<String>> {
-    let about = About::from_json(about.as_bytes())
-        .map_err(|error| PyValueError::new_err(format!("no sweep.json: {error}")))?;
-    let rows = parse(lines)?;
-    let mut page = SweepPage::new(about.axes.clone());
-    let mut axes = about.axes.clone();
-    let columns = if axes.len() > 1 { axes.pop() } else { None }.unwrap_or_default();
-    let figure = Figure::named("goodput").unwrap_or(FIGURES[0]);
-    let mut means = Pivot::new(Question { rows: axes.concat(), columns, figure, flow: None });
-    for row in &rows {
-        if page.add(row).is_err() {
-            return Ok(None);
-        }
-        means.add(row);
-    }
-    let title = Some(about.title()).filter(|title| !title.is_empty());
-    let facts = [("runs", rows.len().to_string()), ("sweep sha256", about.sha256)];
-    let facts = facts.map(|(name, value)| (name.to_owned(), value));
-    html(&page.page(title.as_deref().unwrap_or(name), facts.into(), &means)).map(Some)
-}
-
-/// The first line of `runs.csv` for axes over these keys.
-#[pyfunction]
-#[allow(clippy::needless_pass_by_value)]
-pub(crate) fn csv_head(keys: Vec<String>) -> PyResult<String> {
-    written(|out| csv::head(&keys, out))
-}
-
-/// The lines of `runs.csv` for rows as lines of JSON.
-#[pyfunction]
-pub(crate) fn csv_lines(lines: &[u8]) -> PyResult<String> {
-    let rows = parse(lines)?;
-    written(|out| rows.iter().try_for_each(|row| csv::lines(row, out)))
-}
-
-/// Rows as lines of JSON as a table: a row for each flow of each run.
-#[pyfunction]
-#[allow(clippy::needless_pass_by_value)]
-pub(crate) fn rows_table(lines: &[u8], keys: Vec<String>) -> PyResult<Table> {
-    let rows = parse(lines)?;
-    let (mut run, mut seed) = (UInt64Builder::new(), UInt64Builder::new());
-    let mut axes: Vec<StringBuilder> = keys.iter().map(|_| StringBuilder::new()).collect();
-    let mut names = [(); 3].map(|()| StringDictionaryBuilder::<Int32Type>::new());
-    let mut figures: Vec<Float64Builder> = FIGURES.iter().map(|_| Float64Builder::new()).collect();
-    for row in &rows {
-        for flow in &row.flows {
-            run.append_value(row.run);
-            seed.append_value(row.seed);
-            for (axis, (_, value)) in axes.iter_mut().zip(&row.set) {
-                axis.append_value(value);
-            }
-            for (builder, text) in names.iter_mut().zip([&*flow.name, &*flow.profile, &*flow.cc]) {
-                builder.append_value(text);
-            }
-            for (builder, figure) in figures.iter_mut().zip(FIGURES) {
-                builder.append_option((figure.of)(row, flow));
-            }
-        }
-    }
-    let mut columns = vec![
-        Column::new("run", "number of the run, from 0", Arc::new(run.finish())),
-        Column::new("seed", "seed of its random streams", Arc::new(seed.finish())),
-    ];
-    for (key, mut axis) in keys.iter().zip(axes) {
-        columns.push(Column::new(key, "what the run set", Arc::new(axis.finish())));
-    }
-    let says = ["name of the flow", "profile of its sender", "congestion control of its sender"];
-    for ((name, says), mut names) in ["flow", "profile", "cc"].into_iter().zip(says).zip(names) {
-        columns.push(Column::new(name, says, Arc::new(names.finish())));
-    }
-    for (figure, mut values) in FIGURES.into_iter().zip(figures) {
-        columns.push(Column::new(figure.name, figure.help, Arc::new(values.finish())));
-    }
-    let table = batch(columns).map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
-    Ok(Table::from(table))
-}
-
-fn parse(lines: &[u8]) -> PyResult<Vec<Row>> {
-    let text = str::from_utf8(lines).map_err(|error| PyValueError::new_err(error.to_string()))?;
-    let mut rows = Vec::new();
-    for (number, line) in text.split_inclusive('\n').enumerate() {
-        let row = Row::from_line(line).ok_or_else(|| {
-            PyValueError::new_err(format!("line {}: not a row of a sweep", number + 1))
-        })?;
-        rows.push(row);
-    }
-    Ok(rows)
-}
-
-fn written(write: impl FnOnce(&mut Vec<u8>) -> std::io::Result<()>) -> PyResult<String> {
-    let mut out = Vec::new();
-    write(&mut out)?;
-    String::from_utf8(out).map_err(|error| PyRuntimeError::new_err(error.to_string()))
 }

@@ -33,6 +33,11 @@ impl Watched {
     /// Tells how much is done, in units of the total, and leaves the work if it is to end.
     pub(crate) fn reached(&self, done: u64) {
         self.done.store(done, Ordering::Relaxed);
+        self.leave_if_asked();
+    }
+
+    /// Leaves the work if it is to end.
+    pub(crate) fn leave_if_asked(&self) {
         if self.is_to_end() {
             resume_unwind(Box::new(Left));
         }

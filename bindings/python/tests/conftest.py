@@ -78,6 +78,12 @@ def captures(tmp_path: Path) -> Path:
     return folder
 
 
+def copies(folder: Path, count: int) -> None:
+    """So many more captures in the folder, all the same."""
+    for number in range(count):
+        os.link(folder / "0.pcap.xz", folder / f"again-{number}.pcap.xz")
+
+
 def output(command: list[str], *arguments: object) -> bytes:
     """What the program prints."""
     done = subprocess.run([*command, *map(str, arguments)], capture_output=True, check=True)

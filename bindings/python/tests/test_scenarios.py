@@ -73,6 +73,10 @@ def test_wrong_arguments() -> None:
         ackclock.scenario(WORLD, set={"host.c.cc": "newreno"})
 
 
+def theory(**more: Any) -> ackclock.Theory:
+    return ackclock.theory("aimd", rtt="20ms", loss="1%", **more)
+
+
 @pytest.mark.parametrize(
     ("call", "kind", "told"),
     [
@@ -94,8 +98,13 @@ def test_wrong_arguments() -> None:
         (lambda: ackclock.diagnose(5), TypeError, "path: expected a str or a path, found int"),
         (lambda: ackclock.diagnose("x", flow=-1), ValueError, "flow: expected 0 or more"),
         (lambda: ackclock.whatif("x", compare="linux-6.18"), TypeError, "compare: expected a list"),
-        (lambda: ackclock.theory("mathis", rtt=20, loss="1%"), TypeError, "rtt"),
-        (lambda: ackclock.reproduce(["mathis", 5]), TypeError, "names|case"),
+        (lambda: ackclock.sweep(WORLD, axes={"a.cc": ["cubic"]}, only=5), TypeError, "only: .* int"),
+        (lambda: ackclock.whatif("x", compare=[5]), TypeError, "compare: expected a str, found int"),
+        (lambda: ackclock.whatif("x", sender=5), TypeError, "sender: expected a str, found int"),
+        (lambda: ackclock.theory("mathis", rtt=20, loss="1%"), TypeError, "rtt: expected a str, found int"),
+        (lambda: theory(alpha="1"), TypeError, "alpha: expected a number, found str"),
+        (lambda: theory(ack_every=2.5), TypeError, "ack_every: expected a whole number"),
+        (lambda: ackclock.reproduce(["mathis", 5]), TypeError, "cases: expected a str, found int"),
     ],
 )
 def test_wrong_types_name_what_they_were_given_for(call: Any, kind: type[Exception], told: str) -> None:

@@ -1,6 +1,7 @@
 //! A progress bar for runs that keep a person waiting. It reads the clock; the run does not.
 
 use std::io::{IsTerminal, Read};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant as WallClock;
 
 use indicatif::{ProgressBar, ProgressStyle};
@@ -64,7 +65,7 @@ fn bar(duration: Duration) -> ProgressBar {
 #[derive(Debug)]
 pub(crate) struct Runs {
     bar: Option<ProgressBar>,
-    segments: u64,
+    segments: AtomicU64,
     since: WallClock,
 }
 
@@ -81,16 +82,16 @@ impl Runs {
             bar.reset_eta();
             bar
         });
-        Self { bar, segments: 0, since: WallClock::now() }
+        Self { bar, segments: AtomicU64::new(0), since: WallClock::now() }
     }
 
     /// One more run is done, which simulated so many segments.
-    pub(crate) fn done(&mut self, segments: u64) {
-        self.segments += segments;
+    pub(crate) fn done(&self, segments: u64) {
         if let Some(bar) = &self.bar {
+            let segments = self.segments.fetch_add(segments, Ordering::Relaxed) + segments;
             let seconds = self.since.elapsed().as_secs_f64().max(1e-3);
             bar.inc(1);
-            bar.set_message(format!("{:.1} M segments/s", self.segments as f64 / seconds / 1e6));
+            bar.set_message(format!("{:.1} M segments/s", segments as f64 / seconds / 1e6));
         }
     }
 }

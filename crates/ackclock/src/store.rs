@@ -7,6 +7,7 @@
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use lab::scenario::Study;
 use lab::series::Plan;
@@ -39,9 +40,15 @@ pub(crate) fn read_about(dir: &Path) -> Result<About, Failure> {
 pub(crate) struct Store {
     dir: PathBuf,
     keys: Vec<String>,
-    journal: File,
+    journal: Mutex<Journal>,
+}
+
+/// The rows in the order in which runs end.
+#[derive(Debug)]
+struct Journal {
+    file: File,
     end: u64,
-    /// Where the row of each run stands in the journal, and its length; 0 for none yet.
+    /// Where the row of each run stands, and its length; 0 for none yet.
     places: Vec<(u64, u32)>,
     kept: u64,
 }
@@ -83,7 +90,7 @@ impl Store {
             write_whole(&dir.join(SCENARIO), study.text())?;
             write_whole(&dir.join(ABOUT), about.to_json())?;
         }
-        let mut store = Self::journal(dir, &about)?;
+        let store = Self::journal(dir, &about)?;
         remove_pieces(dir)?;
         if series.is_some() {
             // Behind what says that this is a sweep: a crash in between can be resumed.
@@ -92,7 +99,8 @@ impl Store {
                 .map_err(|error| Failure::file("create", &series, &error))?;
             remove_pieces(&series)?;
         }
-        store.recover()?;
+        let recovered = store.rows().recover();
+        recovered.map_err(|error| Failure::file("read", &dir.join(JOURNAL), &error))?;
         Ok(Found::Unfinished(store))
     }
 
@@ -100,8 +108,8 @@ impl Store {
         let path = dir.join(JOURNAL);
         let failed = |error: &std::io::Error| Failure::file("write", &path, error);
         let options = OpenOptions::new().read(true).append(true).create(true).open(&path);
-        let journal = options.map_err(|error| failed(&error))?;
-        match journal.try_lock() {
+        let file = options.map_err(|error| failed(&error))?;
+        match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 let message = format!("another sweep is writing to {}", dir.display());
@@ -113,24 +121,71 @@ impl Store {
         Ok(Self {
             dir: dir.to_owned(),
             keys: about.axes.concat(),
-            journal,
-            end: 0,
-            places: vec![(0, 0); usize::try_from(about.runs).unwrap_or(usize::MAX)],
-            kept: 0,
+            journal: Mutex::new(Journal {
+                file,
+                end: 0,
+                places: vec![(0, 0); usize::try_from(about.runs).unwrap_or(usize::MAX)],
+                kept: 0,
+            }),
         })
     }
 
-    /// Finds the rows of the journal that are whole; what a crash cut off is taken away.
-    fn recover(&mut self) -> Result<(), Failure> {
-        let path = self.dir.join(JOURNAL);
-        let failed = |error: &std::io::Error| Failure::file("read", &path, error);
-        let mut reader = BufReader::new(&self.journal);
+    fn rows(&self) -> MutexGuard<'_, Journal> {
+        self.journal.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs whose rows are kept.
+    pub(crate) fn kept(&self) -> u64 {
+        self.rows().kept
+    }
+
+    /// Which runs are done.
+    pub(crate) fn done(&self) -> Vec<bool> {
+        self.rows().places.iter().map(|(_, length)| *length > 0).collect()
+    }
+
+    /// Keeps a row, and the series of its run before it: a run whose row is there has both. What
+    /// is kept outlives the program, however it ends.
+    pub(crate) fn keep(&self, row: &Row, series: Option<&[u8]>) -> Result<(), Failure> {
+        if let Some(series) = series {
+            let path = self.dir.join(SERIES).join(format!("{}.csv", row.run));
+            write_whole(&path, series)?;
+        }
+        let line = row.to_line();
+        let written = self.rows().append(row.run, &line);
+        written.map_err(|error| Failure::file("write", &self.dir.join(JOURNAL), &error))
+    }
+
+    /// Are all runs done?
+    pub(crate) fn complete(&self) -> bool {
+        let rows = self.rows();
+        rows.kept == rows.places.len() as u64
+    }
+
+    /// Puts the rows in their order, once all are there.
+    pub(crate) fn finish(self) -> Result<(), Failure> {
+        debug_assert!(self.complete());
+        let mut rows = OutFile::create(&self.dir.join(ROWS))?;
+        let mut table = OutFile::create(&self.dir.join(TABLE))?;
+        let written = self.rows().sorted(&self.keys, &mut rows, &mut table);
+        written.map_err(|error| Failure::file("write the results to", &self.dir, &error))?;
+        table.commit()?;
+        rows.commit()?;
+        let journal = self.dir.join(JOURNAL);
+        fs::remove_file(&journal).map_err(|error| Failure::file("remove", &journal, &error))
+    }
+}
+
+impl Journal {
+    /// Finds the rows that are whole; what a crash cut off is taken away.
+    fn recover(&mut self) -> std::io::Result<()> {
+        let mut reader = BufReader::new(&self.file);
         let mut line = Vec::new();
         let mut at = 0;
         let mut end = 0;
         loop {
             line.clear();
-            let length = reader.read_until(b'\n', &mut line).map_err(|e| failed(&e))?;
+            let length = reader.read_until(b'\n', &mut line)?;
             if length == 0 {
                 break;
             }
@@ -145,62 +200,38 @@ impl Store {
                 end = at;
             }
         }
-        self.journal.set_len(end).map_err(|e| failed(&e))?;
+        self.file.set_len(end)?;
         self.end = end;
         Ok(())
     }
 
-    /// Runs whose rows are kept.
-    pub(crate) fn kept(&self) -> u64 {
-        self.kept
-    }
-
-    /// Which runs are done.
-    pub(crate) fn done(&self) -> Vec<bool> {
-        self.places.iter().map(|(_, length)| *length > 0).collect()
-    }
-
-    /// Keeps a row, and the series of its run before it: a run whose row is there has both.
-    pub(crate) fn keep(&mut self, row: &Row, series: Option<&[u8]>) -> Result<(), Failure> {
-        if let Some(series) = series {
-            let path = self.dir.join(SERIES).join(format!("{}.csv", row.run));
-            write_whole(&path, series)?;
+    /// One call of the system for each row: from then on it is the system's, which a crash of the
+    /// program does not concern.
+    fn append(&mut self, run: u64, line: &str) -> std::io::Result<()> {
+        if let Err(error) = self.file.write_all(line.as_bytes()) {
+            // A full disk takes the beginning of a row.
+            let _ = self.file.set_len(self.end);
+            return Err(error);
         }
-        let line = row.to_line();
-        self.journal
-            .write_all(line.as_bytes())
-            .map_err(|error| Failure::file("write", &self.dir.join(JOURNAL), &error))?;
-        self.places[row.run as usize] = (self.end, line.len() as u32);
+        self.places[run as usize] = (self.end, line.len() as u32);
         self.end += line.len() as u64;
         self.kept += 1;
         Ok(())
     }
 
-    /// Are all runs done?
-    pub(crate) fn complete(&self) -> bool {
-        self.kept == self.places.len() as u64
-    }
-
-    /// Puts the rows in their order, once all are there.
-    pub(crate) fn finish(mut self) -> Result<(), Failure> {
-        debug_assert!(self.complete());
-        let mut rows = OutFile::create(&self.dir.join(ROWS))?;
-        let mut table = OutFile::create(&self.dir.join(TABLE))?;
-        let written = self.write(&mut rows, &mut table);
-        written.map_err(|error| Failure::file("write the results to", &self.dir, &error))?;
-        table.commit()?;
-        rows.commit()?;
-        let journal = self.dir.join(JOURNAL);
-        fs::remove_file(&journal).map_err(|error| Failure::file("remove", &journal, &error))
-    }
-
-    fn write(&mut self, rows: &mut impl Write, table: &mut impl Write) -> std::io::Result<()> {
-        csv::head(&self.keys, table)?;
+    /// Writes the rows in the order of the runs.
+    fn sorted(
+        &mut self,
+        keys: &[String],
+        rows: &mut impl Write,
+        table: &mut impl Write,
+    ) -> std::io::Result<()> {
+        csv::head(keys, table)?;
         let mut line = Vec::new();
         for &(at, length) in &self.places {
             line.resize(length as usize, 0);
-            self.journal.seek(SeekFrom::Start(at))?;
-            self.journal.read_exact(&mut line)?;
+            self.file.seek(SeekFrom::Start(at))?;
+            self.file.read_exact(&mut line)?;
             rows.write_all(&line)?;
             let row = std::str::from_utf8(&line).ok().and_then(Row::from_line);
             let row =

@@ -20,17 +20,17 @@ pub fn check(text: &str) {
         Ok(ini) => ini,
         Err(errors) => return check(errors),
     };
+    // Each import reads two scenarios; of the three ways to ask, an input takes one.
+    let ways =
+        [(None, "quic-inet-2025-02"), (Some(0), "quic-inet-2025-02"), (None, "freebsd-14.3")];
+    let (run, profile) = ways[text.len() % ways.len()];
     for config in ini.configs() {
-        for (run, profile) in
-            [(None, "quic-inet-2025-02"), (Some(0), "quic-inet-2025-02"), (None, "freebsd-14.3")]
-        {
-            match ini.import(config, run, profile) {
-                Ok(imported) => {
-                    load(&imported.toml, "x.toml", &Overrides::default()).expect("a scenario");
-                    assert!(imported.unmapped.iter().all(|one| (1..=lines).contains(&one.line)));
-                }
-                Err(errors) => check(errors),
+        match ini.import(config, run, profile) {
+            Ok(imported) => {
+                load(&imported.toml, "x.toml", &Overrides::default()).expect("a scenario");
+                assert!(imported.unmapped.iter().all(|one| (1..=lines).contains(&one.line)));
             }
+            Err(errors) => check(errors),
         }
     }
 }

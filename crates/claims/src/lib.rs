@@ -9,6 +9,7 @@ pub mod inputs;
 pub mod packet_bytes;
 pub mod packet_script;
 pub mod qlog;
+pub mod scenario;
 pub mod siftr;
 pub mod ss;
 pub mod tcp_probe;

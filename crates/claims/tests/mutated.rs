@@ -187,6 +187,21 @@ fn tcpdump_text() {
 }
 
 #[test]
+fn scenarios() {
+    let places = ["scenarios", "scenarios/presets"];
+    throw("scenario", &places, |input| {
+        claims::scenario::check(&String::from_utf8_lossy(input));
+    });
+}
+
+#[test]
+fn packet_scripts() {
+    throw("packet_script", &["golden/packetdrill", "docs/samples/packet-scripts"], |input| {
+        claims::packet_script::check(&String::from_utf8_lossy(input));
+    });
+}
+
+#[test]
 fn packets() {
     throw("packet_bytes", &["fuzz/seeds/capture"], |input| {
         // Behind the headers of file and packet stands a packet.

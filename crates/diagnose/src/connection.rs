@@ -219,6 +219,7 @@ impl Connection {
                 echo: segment.timestamps.map(|stamps| stamps.ecr),
                 sack,
                 pure: segment.payload == 0,
+                echo_of_mark: segment.flags.has(Flags::ECE),
             });
         }
     }
@@ -229,7 +230,9 @@ impl Connection {
             let mss = one.options.mss.min(other.options.mss);
             let stamps = one.stamps && other.stamps;
             // RFC 9293 section 3.7.1: 536 where no option says otherwise.
-            u32::from(if mss == 0 { 536 } else { mss }) - 12 * u32::from(stamps)
+            // An option may say anything, less than the timestamps take too.
+            let mss = u32::from(if mss == 0 { 536 } else { mss });
+            mss.saturating_sub(12 * u32::from(stamps)).max(1)
         });
         let open = self.opened.map(|at| {
             // The end that answers hears of the last ACK half a round trip later.

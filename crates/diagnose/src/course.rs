@@ -12,6 +12,7 @@
 use crate::Flow;
 use crate::episodes::{Episode, Trigger};
 use crate::path::{Path, busy, queue_noise};
+use crate::place::CapturePoint;
 use crate::rounds::{Before, Round, Spent};
 
 /// What limited the transfer at a moment.
@@ -35,11 +36,13 @@ pub enum Limiter {
     Path,
     /// Nothing was to be sent for longer than a timeout, or all was done.
     Idle,
+    /// What nobody can tell who sees nothing come back.
+    Unknown,
 }
 
 impl Limiter {
     /// All, in the order of a table.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Handshake,
         Self::SlowStart,
         Self::Cwnd,
@@ -49,6 +52,7 @@ impl Limiter {
         Self::Timeout,
         Self::Path,
         Self::Idle,
+        Self::Unknown,
     ];
 
     /// Its name in JSON.
@@ -63,6 +67,7 @@ impl Limiter {
             Self::Timeout => "timeout",
             Self::Path => "path_saturated",
             Self::Idle => "idle",
+            Self::Unknown => "unknown",
         }
     }
 
@@ -78,6 +83,7 @@ impl Limiter {
             Self::Timeout => "timeout",
             Self::Path => "path busy",
             Self::Idle => "idle",
+            Self::Unknown => "unknown",
         }
     }
 }
@@ -85,7 +91,7 @@ impl Limiter {
 /// Where the time went, in nanoseconds by [`Limiter`]; the sum is the whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Budget {
-    ns: [u64; 9],
+    ns: [u64; 10],
 }
 
 impl Budget {
@@ -126,6 +132,8 @@ pub enum Blame {
     Random,
     /// Losses with a full queue.
     Overflow,
+    /// Marks of a queue (ECN).
+    Mark,
     /// Losses behind which nothing was sent that would have shown them.
     Tail,
     /// A timeout with the whole flight lost.
@@ -142,7 +150,10 @@ pub enum Blame {
     Application,
 }
 
-const BLAMES: usize = 14;
+const BLAMES: usize = 15;
+
+/// Less than this of a busy bottleneck is a share of it.
+pub(crate) const SHARED: f64 = 0.8;
 
 /// Linear growth that ran until its window had doubled: slow start would have taken one round.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -205,6 +216,9 @@ pub struct Course {
     pub plateau: (u64, u64, u64, u64),
     /// Rounds of growth after a first slow start that ended without a loss.
     pub after_exit: u64,
+    /// The round trip that the first data take whatever the window is: it is no loss, and in none
+    /// of those above.
+    pub first_trip: u64,
     /// Time-weighted mean and largest wait in a queue that never ran empty, in ns.
     pub standing_queue: (u64, u64),
 }
@@ -213,6 +227,21 @@ impl Course {
     /// Lost time by what is to blame for it, in ns.
     pub const fn lost(&self, blame: Blame) -> u64 {
         self.lost[blame as usize]
+    }
+
+    /// What these data had of a bottleneck that others used too, and its whole rate as bursts show
+    /// it, in bytes per second: its queue never ran empty for a quarter of the time at work, and
+    /// they had less than four fifths. The histogram of rates has steps of a sixteenth of an octave,
+    /// and queues of a burst vary.
+    pub fn shared(&self) -> Option<(f64, f64)> {
+        let (share, all) = (self.path.share?, self.path.rate?);
+        (self.is_busy() && share < SHARED * all).then_some((share, all))
+    }
+
+    /// Was the bottleneck busy for a quarter of the time at work?
+    pub fn is_busy(&self) -> bool {
+        let busy = self.budget.of(Limiter::Path) + self.budget.of(Limiter::Recovery);
+        busy * 4 >= self.budget.active()
     }
 
     /// Of the data of one direction.
@@ -227,6 +256,7 @@ impl Course {
             blames: flow.episodes.iter().map(|e| blame(e, flow, &path)).collect(),
             plateau: (0, 0, 0, 0),
             after_exit: 0,
+            first_trip: 0,
             standing_queue: (0, 0),
         };
         let mut walk = Walk {
@@ -240,6 +270,7 @@ impl Course {
             since_ramp: 0,
             window_before: 0,
             last_sending: flow.rounds.iter().rposition(|round| round.sent > 0).unwrap_or(0),
+            drains: false,
             before_sent: 0,
             peak: 0,
             climb: None,
@@ -256,6 +287,9 @@ impl Course {
 /// What an episode was.
 fn blame(episode: &Episode, flow: &Flow, path: &Path) -> Blame {
     let timer = episode.timeouts > 0;
+    if episode.trigger == Trigger::Mark {
+        return Blame::Mark;
+    }
     if episode.trigger == Trigger::Inferred {
         return if episode.tail { Blame::Tail } else { Blame::Timeout };
     }
@@ -310,6 +344,8 @@ struct Walk<'a> {
     window_before: u64,
     /// The round in which the last new byte was sent.
     last_sending: usize,
+    /// All new bytes are sent.
+    drains: bool,
     /// Bytes sent in the round before.
     before_sent: u64,
     /// Largest window so far.
@@ -330,6 +366,7 @@ impl Walk<'_> {
         if self.flow.episodes.get(self.next_episode).is_some_and(|e| e.begin <= end) {
             self.end_climb();
         }
+        self.drains = n >= self.last_sending;
         let hurt = self.enter_episodes(end);
         if hurt {
             self.flat = (0, 0, 0, 0);
@@ -345,7 +382,7 @@ impl Walk<'_> {
             }
         }
         let share = self.lost_share(round, busy);
-        self.spend(round, busy, share);
+        self.spend(n, round, busy, share);
         if busy {
             let waited = round.min_rtt - self.base;
             self.queue_time += length;
@@ -400,10 +437,16 @@ impl Walk<'_> {
                 blame = Blame::Overshoot;
                 self.course.blames[self.next_episode] = blame;
             }
+            self.next_episode += 1;
+            if blame == Blame::FalseRecovery && self.drains {
+                // There was nothing more to send: a smaller window held nothing back, and what was
+                // under way came as it would have.
+                self.last_recovery = self.owner;
+                continue;
+            }
             self.window_before = episode.window;
             self.owner = blame;
             self.last_recovery = blame;
-            self.next_episode += 1;
             hurt = true;
         }
         hurt
@@ -436,7 +479,7 @@ impl Walk<'_> {
         (1.0 - needed / at_work as f64).clamp(0.0, 1.0)
     }
 
-    fn spend(&mut self, round: &Round, busy: bool, share: f64) {
+    fn spend(&mut self, n: usize, round: &Round, busy: bool, share: f64) {
         let lost = |ns: u64| (ns as f64 * share) as u64;
         // A wait for a timer belongs to the episode that the timer begins.
         let end = round.start + round.length() + 2 * self.base;
@@ -479,12 +522,17 @@ impl Walk<'_> {
         } else if self.in_ramp {
             budget.add(Limiter::SlowStart, window);
             let ramp = self.course.ramps.last_mut();
+            // A capture at the sender has the way there and back of the first data in its first
+            // round; one at the receiver begins with them.
+            let first = n == 0 && self.flow.point != CapturePoint::Receiver;
+            let trip = if first { self.base.min(window) } else { 0 };
+            self.course.first_trip += lost(trip);
             let blame = match &ramp {
                 Some(ramp) if ramp.before == Before::Idle => Blame::Restart,
                 Some(ramp) if ramp.before == Before::Timeout => self.last_recovery,
                 _ => Blame::SlowStart,
             };
-            blamed(blame, window);
+            blamed(blame, window - trip);
             if let Some(ramp) = ramp {
                 ramp.time += window;
                 ramp.lost += lost(window);
@@ -542,6 +590,11 @@ impl Walk<'_> {
     fn finish(mut self) -> Course {
         self.end_climb();
         let mut course = self.course;
+        if !self.flow.answered {
+            let mut budget = Budget::default();
+            budget.add(Limiter::Unknown, course.budget.whole());
+            course = Course { budget, lost: [0; BLAMES], ramps: Vec::new(), ..course };
+        }
         // Where losses keep coming, a climb is a part of their sawtooth.
         let random = course.blames.iter().filter(|blame| **blame == Blame::Random).count();
         if random as u64 >= crate::rules::ENOUGH_LOSSES {

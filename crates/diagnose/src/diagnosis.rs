@@ -15,7 +15,8 @@ pub struct Diagnosis {
 }
 
 impl Diagnosis {
-    /// Judges a connection; `neighbours` are the transfers of the capture, this one included.
+    /// Judges a connection; `neighbours` are the transfers of the capture, this one included, as
+    /// [`Neighbour::sorted`] gives them.
     pub fn of(analysis: &Analysis, neighbours: &[Neighbour]) -> Self {
         let empty;
         let flow = match analysis.main() {

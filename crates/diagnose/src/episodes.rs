@@ -1,7 +1,8 @@
 //! Recoveries and timeouts: what was lost together and how it was repaired.
 //!
 //! An episode begins with a retransmission and ends when everything sent before it is
-//! acknowledged (the recovery point of RFC 6675 section 5).
+//! acknowledged (the recovery point of RFC 6675 section 5). A window reduced for a mark of a queue
+//! (ECN) is one of a moment, without any.
 
 /// Episodes kept with all their details; of later ones only the counts are kept.
 pub(crate) const KEPT: usize = 16_384;
@@ -16,6 +17,9 @@ pub enum Trigger {
     Probe,
     /// The retransmission timer.
     Timer,
+    /// A mark (ECN): the receiver echoed one, and the sender said that it reduced its window
+    /// (CWR, RFC 3168 section 6.1.2).
+    Mark,
     /// Nothing was seen again: the capture point is behind the loss, and a gap with unfinished
     /// data tells of it.
     Inferred,

@@ -29,6 +29,8 @@ pub struct Flow {
     pub span: (u64, u64),
     /// First data: when, and its frame.
     pub first_data: (u64, u64),
+    /// Something came back from the receiver after the first data.
+    pub answered: bool,
     /// When the last bytes were known to be delivered, in ns.
     pub last_delivery: u64,
     /// Last frame of the connection that concerns these data.
@@ -54,6 +56,8 @@ pub struct Flow {
     pub longest_pause: (u64, u64),
     /// ACKs with ECN echo.
     pub ecn_echoes: u64,
+    /// Data packets that a queue had marked before they passed this capture point (CE).
+    pub marked: u64,
     /// Recoveries and timeouts.
     pub episodes: Vec<Episode>,
     /// Those beyond the ones kept.
@@ -84,6 +88,7 @@ impl Flow {
             unseen: 0,
             span: (start, end),
             first_data: (start, 0),
+            answered: false,
             last_delivery: start,
             last_frame: 0,
             counts: Transmissions::default(),
@@ -96,6 +101,7 @@ impl Flow {
             pauses: 0,
             longest_pause: (0, 0),
             ecn_echoes: 0,
+            marked: 0,
             episodes: Vec::new(),
             more_episodes: 0,
             rounds: Vec::new(),
@@ -120,6 +126,7 @@ impl Flow {
             unseen: half.unseen,
             span: (start, end),
             first_data: half.first_data.unwrap_or((start, 0)),
+            answered: half.answered,
             last_delivery: half.last_delivery,
             last_frame: half.last_frame,
             counts: half.counts,
@@ -136,6 +143,7 @@ impl Flow {
             pauses: half.pauses,
             longest_pause: half.longest_pause,
             ecn_echoes: half.ecn_echoes,
+            marked: half.marked,
             more_episodes: half.more_episodes,
             rounds_each: half.rounds.each,
             dispersion,

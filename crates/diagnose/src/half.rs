@@ -44,6 +44,8 @@ pub(crate) struct Ack {
     pub(crate) sack: SackBlocks,
     /// It carries no data.
     pub(crate) pure: bool,
+    /// It echoes a mark (ECN).
+    pub(crate) echo_of_mark: bool,
 }
 
 /// What is known when the first data of a direction are seen.
@@ -117,6 +119,7 @@ pub(crate) struct Half {
     since: u64,
     last_sent: u64,
     last_ack: u64,
+    pub(crate) answered: bool,
     last_ack_pure: bool,
     last_push: bool,
     last_short: bool,
@@ -133,6 +136,11 @@ pub(crate) struct Half {
     pub(crate) pauses: u64,
     pub(crate) longest_pause: (u64, u64),
     pub(crate) ecn_echoes: u64,
+    pub(crate) marked: u64,
+    /// The sender has heard of a mark that it has not answered.
+    echoed: bool,
+    /// What was under way when it first heard of the last mark it heeds ends here.
+    mark_recover: u64,
     largest: u32,
     start: u64,
     fin: Option<u64>,
@@ -181,6 +189,7 @@ impl Half {
             since: begin.first,
             last_sent: begin.first,
             last_ack: begin.first,
+            answered: false,
             last_ack_pure: true,
             last_push: true,
             last_short: false,
@@ -196,6 +205,9 @@ impl Half {
             pauses: 0,
             longest_pause: (0, 0),
             ecn_echoes: 0,
+            marked: 0,
+            echoed: false,
+            mark_recover: ORIGIN,
             largest: 0,
             start: ORIGIN,
             fin: None,

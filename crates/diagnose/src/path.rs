@@ -2,6 +2,7 @@
 
 use crate::Flow;
 use crate::episodes::Trigger;
+use crate::place::CapturePoint;
 use crate::rounds::{Round, Spent};
 
 /// What a capture says about the path of one direction's data.
@@ -78,7 +79,12 @@ pub(crate) fn busy(round: &Round, base: u64) -> bool {
 fn busy_rate(flow: &Flow, base: u64) -> Option<f64> {
     let mut rounds = 0;
     let (mut bytes, mut ns) = (0, 0);
-    for round in flow.rounds.iter().filter(|round| busy(round, base)) {
+    // At the receiver the last round ends a way back and forth after its data.
+    let last = match flow.point {
+        CapturePoint::Receiver => flow.rounds.iter().rposition(|round| round.sent > 0).unwrap_or(0),
+        _ => flow.rounds.len(),
+    };
+    for round in flow.rounds[..last].iter().filter(|round| busy(round, base)) {
         let ours = round.of(Spent::Window) + round.of(Spent::Recovery);
         if ours * 8 > round.length() * 7 {
             rounds += 1;

@@ -58,6 +58,8 @@ pub struct Round {
     pub sent: u64,
     /// Bytes sent again in it.
     pub resent: u64,
+    /// Bytes that were delivered behind later ones, without having been sent again.
+    pub late: u64,
     /// ACKs that acknowledged something new.
     pub acks: u32,
     /// Waits for an ACK, and those of them that came behind a segment with PSH or a short one.
@@ -85,6 +87,7 @@ impl Round {
             delivered: 0,
             sent: 0,
             resent: 0,
+            late: 0,
             acks: 0,
             waits: 0,
             waits_after_push: 0,
@@ -106,6 +109,12 @@ impl Round {
         self.resent == 0 && self.sent > 0 && self.of(Spent::Window) * 4 >= self.length() * 3
     }
 
+    /// Did the congestion window, or the repair of losses, hold the sender for most of it?
+    pub fn held_or_repairing(&self) -> bool {
+        let held = self.of(Spent::Window) + self.of(Spent::Recovery);
+        self.sent > 0 && held * 4 >= self.length() * 3
+    }
+
     /// Did most bursts end with PSH, as they do where a send buffer has no more?
     pub fn drained(&self) -> bool {
         self.waits > 0 && self.waits_after_push * 4 >= self.waits * 3
@@ -122,6 +131,7 @@ impl Round {
         self.delivered += next.delivered;
         self.sent += next.sent;
         self.resent += next.resent;
+        self.late += next.late;
         self.acks += next.acks;
         self.waits += next.waits;
         self.waits_after_push += next.waits_after_push;

@@ -15,6 +15,7 @@ mod cc202;
 mod cc203;
 mod cc204;
 mod cc205;
+mod cc206;
 mod cc301;
 mod cc302;
 mod cc303;
@@ -183,6 +184,7 @@ pub const RULES: &[Rule] = &[
     cc203::RULE,
     cc204::RULE,
     cc205::RULE,
+    cc206::RULE,
     cc301::RULE,
     cc302::RULE,
     cc303::RULE,
@@ -210,8 +212,9 @@ pub fn rule(code: &str) -> Option<&'static Rule> {
 
 /// All that the rules find, costliest first.
 pub fn check(case: &Case<'_>) -> Vec<Finding> {
-    // Without data, only what the capture hides can be told.
-    let judged = |rule: &&Rule| case.flow.bytes > 0 || rule.code.starts_with("CC9");
+    // Without data, or without anything that came back, only what the capture hides can be told.
+    let told = case.flow.bytes > 0 && case.analysis.seen.iter().all(|&packets| packets > 0);
+    let judged = |rule: &&Rule| told || rule.code.starts_with("CC9");
     let rules = RULES.iter().filter(judged);
     let mut findings: Vec<_> = rules.filter_map(|rule| (rule.check)(case)).collect();
     findings.sort_by(|a, b| b.cost.cmp(&a.cost).then(a.code.cmp(b.code)));

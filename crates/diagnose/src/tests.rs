@@ -12,6 +12,7 @@ pub(crate) struct Script {
     connection: Connection,
     frame: u64,
     stamps: bool,
+    mss: u16,
 }
 
 const ISN: u32 = 0xffff_ff00;
@@ -20,7 +21,12 @@ impl Script {
     pub(crate) fn new() -> Self {
         let ends =
             Endpoints { src: ([10, 0, 0, 1], 40_000).into(), dst: ([10, 0, 0, 2], 5_001).into() };
-        Self { connection: Connection::new(ends, 0, Settings::default()), frame: 0, stamps: false }
+        Self {
+            connection: Connection::new(ends, 0, Settings::default()),
+            frame: 0,
+            stamps: false,
+            mss: 1_000,
+        }
     }
 
     fn push(&mut self, us: u64, mut segment: Segment, stamps: (u32, u32)) {
@@ -54,7 +60,7 @@ impl Script {
 
     pub(crate) fn syn(&mut self, us: u64) -> Segment {
         let options = Options::Syn(SynOptions {
-            mss: 1_000,
+            mss: self.mss,
             window_scale: Some(4),
             sack_permitted: true,
             ..SynOptions::default()
@@ -76,6 +82,24 @@ impl Script {
         let flags = Flags::ACK | Flags::PSH;
         let data = Segment { flags, seq, payload: len, ..Segment::default() };
         self.push(us, data, ((us / 1_000) as u32, 0));
+    }
+
+    /// Data of a sender that has reduced its window; `ce`: a queue marked them.
+    pub(crate) fn reduced(&mut self, us: u64, place: u64, len: u32, ce: bool) {
+        let seq = SeqNum(ISN.wrapping_add(1).wrapping_add(place as u32));
+        let flags = Flags::ACK | Flags::CWR;
+        let ecn = if ce { 3 } else { 2 };
+        let data = Segment { flags, seq, payload: len, ecn, ..Segment::default() };
+        self.push(us, data, ((us / 1_000) as u32, 0));
+    }
+
+    /// An ACK that echoes a mark.
+    pub(crate) fn echo(&mut self, us: u64, place: u64) {
+        let ack = SeqNum(ISN.wrapping_add(1).wrapping_add(place as u32));
+        let flags = Flags::ACK | Flags::ECE;
+        let echo =
+            Segment { dir: Dir::Reverse, flags, ack, window: 60_000 >> 4, ..Segment::default() };
+        self.push(us, echo, ((us / 1_000) as u32, 0));
     }
 
     pub(crate) fn ack(&mut self, us: u64, place: u64, blocks: &[(u64, u64)]) {
@@ -112,6 +136,19 @@ fn budget(analysis: &Analysis) -> Budget {
     let budget = Course::of(analysis.main().unwrap()).budget;
     assert_eq!(budget.whole(), analysis.duration().as_nanos());
     budget
+}
+
+/// A SYN may offer segments smaller than their timestamps.
+#[test]
+fn an_absurd_segment_size_is_no_reason_to_stop() {
+    let mut script = Script::new();
+    script.mss = 3;
+    script.stamps = true;
+    script.open(50_000);
+    script.data(60_000, 0, 1_000);
+    script.ack(110_000, 1_000, &[]);
+    let analysis = script.finish();
+    assert_eq!(analysis.main().map(|flow| (flow.mss, flow.bytes)), Some((1, 1_000)));
 }
 
 /// A capture of several queues has packets out of order in time; a broken one any times at all.

@@ -12,6 +12,8 @@ pub enum What {
     Recovered(u32),
     /// It began to repair losses: the episode of that number.
     Loss(u32),
+    /// It heard of a mark (ECN), the first since what was under way at the last one has arrived.
+    Marked,
     /// Its retransmission timer expired, in the episode of that number.
     Timeout(u32),
     /// It sends again after a rest with nothing under way, so many ns after it last did.

@@ -139,8 +139,17 @@ impl Fitted {
         );
 
         let bits = |payload: f64| (wire(payload) * 8.0) as u64;
-        let rate = path.rate.or(path.burst_rate).map(bits);
+        let shared = course.shared();
+        let own = shared.map(|(share, _)| share);
+        let rate = own.or(path.rate).or(path.burst_rate).map(bits);
         let why = match (path.rate, rate) {
+            (Some(_), Some(rate)) if let Some((_, all)) = shared => {
+                format!(
+                    "{rate} bit/s: what these data had of {} bit/s while a queue stood; others had the rest, \
+                     and are taken to have it again",
+                    bits(all)
+                )
+            }
             (Some(_), Some(rate)) => {
                 format!("{rate} bit/s: spacing of bursts, or what passed while a queue stood")
             }

@@ -2,13 +2,16 @@
 //!
 //! Reading order: [`Fitted`] (the estimates, each with what it rests on), `losses` (which packets
 //! were lost, and why), `writes` (what the application did), `ends` (which systems talk), `text`
-//! (the scenario file); [`guesses`] (which controller it was).
+//! (the scenario file); [`guesses`] (which controller it was;
+//! `peaks`: when a window shows, `rates`: what BBR is told).
 //!
 //! What it does not do: it runs nothing; `lab` runs the scenario and says how well it matches.
 
 mod ends;
 mod fitted;
 mod losses;
+mod peaks;
+mod rates;
 mod senders;
 mod text;
 mod writes;

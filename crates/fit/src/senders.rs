@@ -6,9 +6,13 @@
 //! candidate had just then. Candidates run freely from the first byte on; they are never set
 //! to what was recorded.
 //!
+//! A controller that paces (BBR) has no more under way than its rate lets leave in the round trip that
+//! was seen, if that is less than its window.
+//!
 //! What it rests on: recoveries and timeouts begin and end where the capture shows them, only what
 //! they make of the window is the candidate's. The window within a FreeBSD recovery is not followed,
-//! so that a timeout in one, which takes the threshold from it, ends the comparison. Two stacks with
+//! so that a timeout in one, which takes the threshold from it, ends the comparison; so does a mark
+//! (ECN). Two stacks with
 //! one controller cannot be told apart by their windows.
 
 use core::cmp::Ordering;
@@ -25,12 +29,12 @@ use tcp::profile::{Family, Profile};
 use units::{Duration, Instant, Offset, Stream};
 
 use crate::System;
+use crate::peaks::{ROUNDS, peaks};
+use crate::rates::Rates;
 
 /// Turns of a sender that [`guesses`] looks at, at most: what to keep of a capture.
 pub const TURNS: usize = 50_000;
 
-/// Rounds that say something at least; fewer fit every sender.
-const ROUNDS: usize = 4;
 /// A sender that is further off is not this one.
 const FITS: f64 = 0.05;
 
@@ -38,9 +42,10 @@ const FITS: f64 = 0.05;
 const AS_GOOD: f64 = 0.005;
 
 /// Candidates: profile and congestion control.
-const CANDIDATES: [(&str, &str); 9] = [
+const CANDIDATES: [(&str, &str); 10] = [
     ("linux-6.18", "cubic"),
     ("linux-6.18", "reno"),
+    ("linux-6.18", "bbr"),
     ("freebsd-14.3", "cubic"),
     ("freebsd-14.3", "newreno"),
     ("freebsd-13.2", "cubic"),
@@ -111,33 +116,6 @@ pub fn guesses(analysis: &Analysis) -> Vec<Guess> {
     guesses
 }
 
-/// Turns after which the most was under way in a round that the congestion window held.
-fn peaks(flow: &Flow) -> Vec<usize> {
-    let turns = &flow.turns;
-    // What is sent last need not fill the window.
-    let last = flow.rounds.iter().rposition(|round| round.sent > 0).unwrap_or(0);
-    // A send buffer shows where the flight comes to its height and stays there.
-    let height = flow.rounds.iter().map(|round| round.flight).max().unwrap_or(0);
-    let level = |flight: u64| flight * 50 >= height * 49;
-    let mut peaks = Vec::new();
-    for round in flow.rounds[..last].iter().filter(|round| round.held_by_window()) {
-        let from = turns.partition_point(|turn| turn.at < round.start);
-        // The turn that let the round's first data go came just before them.
-        let from = from.saturating_sub(1);
-        let until = turns.partition_point(|turn| turn.at < round.start + round.length());
-        let peak = (from..until).max_by_key(|&n| (turns[n].flight, core::cmp::Reverse(n)));
-        // A round beyond what was kept has no end among the turns.
-        if let Some(peak) = peak.filter(|_| until < turns.len()) {
-            let full = turns[peak].window < turns[peak].flight + flow.mss;
-            let full = full || (round.drained() && level(round.flight));
-            if !full && peaks.last() != Some(&peak) {
-                peaks.push(peak);
-            }
-        }
-    }
-    peaks
-}
-
 /// One candidate, told what the recorded sender heard.
 struct Replay<'a> {
     cc: AnyController,
@@ -159,6 +137,10 @@ struct Replay<'a> {
     most: u64,
     usage_end: u64,
     last_tick: u64,
+    /// Window before the recovery in progress, or the last one.
+    before_recovery: u64,
+    /// For a controller that sets its rate itself.
+    rates: Option<Rates>,
 }
 
 impl<'a> Replay<'a> {
@@ -178,6 +160,7 @@ impl<'a> Replay<'a> {
             rtt: None,
             ssthresh: None,
         });
+        let rates = cc.is_whole().then(|| Rates::new(start, flow.mss));
         Self {
             cc,
             flow,
@@ -192,6 +175,8 @@ impl<'a> Replay<'a> {
             most: 0,
             usage_end: 0,
             last_tick: 0,
+            before_recovery: 0,
+            rates,
         }
     }
 
@@ -202,10 +187,7 @@ impl<'a> Replay<'a> {
         for (n, turn) in self.flow.turns.iter().enumerate() {
             self.hear(turn);
             if next.next_if(|&&peak| peak == n).is_some() {
-                let (window, flight) = (self.cc.control().window.get(), turn.flight);
-                // Linux counts whole packets, and FreeBSD sends none that is not full.
-                let off = window.abs_diff(flight).saturating_sub(self.flow.mss);
-                guess.misfit += off as f64 / window.max(flight).max(1) as f64;
+                guess.misfit += self.off(turn);
                 guess.rounds += 1;
                 guess.slow_start_only &= self.cc.in_slow_start();
             }
@@ -215,6 +197,29 @@ impl<'a> Replay<'a> {
         }
         guess.misfit /= guess.rounds.max(1) as f64;
         (guess.rounds >= ROUNDS).then_some(guess)
+    }
+
+    /// How far the flight after `turn` is from what this sender would have had under way.
+    fn off(&self, turn: &Turn) -> f64 {
+        let control = self.cc.control();
+        let window = control.window.get();
+        let (least, most) = match &self.rates {
+            Some(rates) => {
+                let paced = rates.paced_flight(turn).map_or(window, |paced| paced.min(window));
+                (paced, paced)
+            }
+            // Within a recovery the window goes from what it was to the threshold.
+            None if self.cc.in_recovery() => {
+                let threshold = control.ssthresh.map_or(window, |bytes| bytes.get());
+                (window.min(threshold), window.max(self.before_recovery))
+            }
+            None => (window, window),
+        };
+        let flight = turn.flight;
+        let nearest = flight.clamp(least, most);
+        // Linux counts whole packets, and FreeBSD sends none that is not full.
+        let off = nearest.abs_diff(flight).saturating_sub(self.flow.mss);
+        off as f64 / nearest.max(flight).max(1) as f64
     }
 
     fn hear(&mut self, turn: &Turn) {
@@ -228,9 +233,12 @@ impl<'a> Replay<'a> {
             What::Loss(episode) => {
                 // A probe that nothing lost had called for changes nothing (RFC 8985 section 7.4).
                 if !self.cc.in_recovery() && !self.false_probe(episode) {
+                    self.before_recovery = self.cc.control().window.get();
                     let _ = self.cc.on_congested(&self.congested(turn, Signal::Loss));
                 }
             }
+            // What a sender makes of a mark is not followed.
+            What::Marked => self.lost_track = true,
             What::Timeout(_) => {
                 self.resending = true;
                 self.lost_track |= self.family == Family::FreeBsd && self.cc.in_recovery();
@@ -246,7 +254,15 @@ impl<'a> Replay<'a> {
                     let _ = self.cc.on_idle(&Idle { ticks, idle, rto });
                 }
                 self.cc.on_tx_start(ticks(turn.at, self.hz), self.last_tick);
+                if let Some(rates) = &mut self.rates {
+                    rates.restart(turn.at);
+                    self.cc.on_restart(Instant::from_nanos(turn.at), ticks(turn.at, self.hz), true);
+                }
             }
+        }
+        if let Some(rates) = &mut self.rates {
+            let pacing = self.cc.control().pacing;
+            rates.pace(turn, pacing.map_or(0, |rate| rate.bits_per_second() / 8));
         }
         self.last_tick = ticks(turn.at, self.hz);
         let packets = turn.flight.div_ceil(self.flow.mss.max(1));
@@ -272,6 +288,12 @@ impl<'a> Replay<'a> {
                 snd_nxt: Offset(turn.nxt),
                 pacing_rate,
             });
+        }
+        if let Some(rates) = &mut self.rates
+            && turn.delivered > 0
+        {
+            let sample = rates.sample(turn, self.srtt, ticks);
+            let _ = self.cc.on_rate_sample(&sample);
         }
         let mss = self.flow.mss.max(1);
         // tcp_check_sack_reordering.

@@ -14,8 +14,10 @@ pub mod text;
 
 use serde::Serialize;
 
+use crate::leave::{self, NEVER};
 use crate::scenario::{self, Loaded, Overrides};
 
+pub use crate::leave::Stop;
 pub use row::{Figure, Kind, Row};
 
 /// A case that can be run.
@@ -27,7 +29,7 @@ pub struct Case {
     pub title: &'static str,
     /// Where the figures were published.
     pub source: &'static str,
-    run: fn() -> Result<Measured, CaseError>,
+    run: fn(Stop<'_>) -> Result<Measured, CaseError>,
 }
 
 /// All cases, in the order they are run.
@@ -156,8 +158,9 @@ pub(crate) fn load(text: &str, name: &str, set: &[&str]) -> Result<Loaded, CaseE
 pub(crate) fn run(
     loaded: &Loaded,
     observer: &mut impl sim::Observer,
+    stop: Stop<'_>,
 ) -> Result<sim::Outcome, CaseError> {
-    sim::run(&loaded.scenario, observer).map_err(|error| CaseError(format!("{error:?}")))
+    leave::run(&loaded.scenario, observer, stop).map_err(|error| CaseError(format!("{error:?}")))
 }
 
 impl Case {
@@ -166,7 +169,15 @@ impl Case {
     /// # Errors
     /// [`CaseError`] if its scenario or its published text cannot be read.
     pub fn run(&self) -> Result<CaseResult, CaseError> {
-        let measured = (self.run)()?;
+        self.until(&NEVER)
+    }
+
+    /// The same; leaves its runs once `stop` is set, by unwinding with [`crate::leave::Left`].
+    ///
+    /// # Errors
+    /// As for [`Case::run`].
+    pub fn until(&self, stop: Stop<'_>) -> Result<CaseResult, CaseError> {
+        let measured = (self.run)(stop)?;
         Ok(CaseResult {
             id: self.id,
             title: self.title,

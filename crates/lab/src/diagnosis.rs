@@ -105,8 +105,8 @@ impl Report {
             }
         }
         for (file, streams) in files.iter_mut().zip(streams) {
-            let neighbours: Vec<_> =
-                streams.iter().filter_map(|stream| Neighbour::of(&stream.analysis)).collect();
+            let transfers = streams.iter().filter_map(|stream| Neighbour::of(&stream.analysis));
+            let neighbours = Neighbour::sorted(transfers.collect());
             let judge = |stream: Stream| {
                 let diagnosis = Diagnosis::of(&stream.analysis, &neighbours);
                 Judged { stream, primary: diagnosis.primary, cost: diagnosis.cost() }
@@ -172,7 +172,12 @@ impl Judged {
     /// Payload per second from the first packet until the last delivery, in bytes.
     fn goodput(&self) -> f64 {
         let Some(flow) = self.flow() else { return 0.0 };
-        let ns = flow.last_delivery.saturating_sub(self.stream.analysis.first.as_nanos());
+        // What was never acknowledged is taken to have arrived when the last packet was seen.
+        let last = match flow.answered {
+            true => flow.last_delivery,
+            false => self.stream.analysis.last.as_nanos(),
+        };
+        let ns = last.saturating_sub(self.stream.analysis.first.as_nanos());
         if ns == 0 { 0.0 } else { flow.bytes as f64 * 1e9 / ns as f64 }
     }
 }

@@ -6,8 +6,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use packet::Segment;
 use record::{Event, Movement, Recorder, SenderState, Who};
-use sim::Observer;
+use sim::{Observer, Outcome, Scenario, SetupError};
 use units::Instant;
+
+/// Once set, runs are left.
+pub type Stop<'a> = &'a AtomicBool;
+
+/// A flag that nobody sets.
+pub(crate) static NEVER: AtomicBool = AtomicBool::new(false);
 
 /// What a run unwinds with when it is left. Whoever sets the flag catches it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,10 +26,26 @@ impl Left {
     }
 }
 
+/// Runs a scenario under an observer, and leaves it once `stop` is set: it unwinds with [`Left`],
+/// also where that was set before, for a run may be too short to look up.
+///
+/// # Errors
+/// Those of [`sim::run`].
+pub(crate) fn run(
+    scenario: &Scenario,
+    observer: &mut impl Observer,
+    stop: Stop<'_>,
+) -> Result<Outcome, SetupError> {
+    if stop.load(Ordering::Relaxed) {
+        resume_unwind(Box::new(Left));
+    }
+    sim::run(scenario, &mut Leaving(observer, stop))
+}
+
 /// Watches a run for another observer, and leaves it once the flag is set: it unwinds with
 /// [`Left`]. Nothing is printed then.
 #[derive(Debug)]
-pub(crate) struct Leaving<'a, O>(pub(crate) &'a mut O, pub(crate) &'a AtomicBool);
+struct Leaving<'a, O>(&'a mut O, Stop<'a>);
 
 impl<O: Recorder> Recorder for Leaving<'_, O> {
     const ON: bool = O::ON;

@@ -41,6 +41,7 @@ pub mod sweep;
 pub mod theory_report;
 pub mod units_text;
 pub mod whatif;
+pub mod wire_page;
 pub mod wire_report;
 pub mod workloads;
 pub mod worlds;

@@ -20,8 +20,8 @@ const DECIMALS: u32 = 3;
 pub struct Course {
     /// Congestion window: nanoseconds, thousandths of a packet.
     pub cwnd: Vec<Point>,
-    /// Smoothed round trips.
-    pub srtt: Vec<Duration>,
+    /// Smoothed round trips, with when they were so.
+    pub srtt: Vec<(Instant, Duration)>,
     /// How many of them were there before anything was sent again.
     clean: usize,
     /// Least round trip.
@@ -34,7 +34,7 @@ impl Course {
     /// A sender's state at a moment: its window in thousandths of a packet.
     pub fn note(&mut self, at: Instant, cwnd: i64, srtt: Option<Duration>) {
         push(&mut self.cwnd, i64::try_from(at.as_nanos()).unwrap_or(i64::MAX), cwnd);
-        self.srtt.extend(srtt);
+        self.srtt.extend(srtt.map(|srtt| (at, srtt)));
         if !self.again {
             self.clean = self.srtt.len();
         }
@@ -48,7 +48,7 @@ impl Course {
             0..FEW => (&self.srtt[..], self.srtt.len() / 2),
             many => (clean, many / 10),
         };
-        let mut sorted = samples.to_vec();
+        let mut sorted: Vec<Duration> = samples.iter().map(|&(_, rtt)| rtt).collect();
         sorted.sort_unstable();
         sorted.get(place).copied()
     }
@@ -168,7 +168,7 @@ mod tests {
 
     fn course(ms: &[u64], clean: usize, least: u64) -> Course {
         Course {
-            srtt: ms.iter().map(|&ms| Duration::from_millis(ms)).collect(),
+            srtt: ms.iter().map(|&ms| (Instant::ZERO, Duration::from_millis(ms))).collect(),
             clean,
             min_rtt: Some(Duration::from_millis(least)),
             ..Course::default()

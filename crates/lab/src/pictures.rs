@@ -12,6 +12,7 @@ use crate::cases::reordering::map::{self, Fate};
 use crate::cases::slow_start_lro::{RAMP, TRACE};
 use crate::cases::{CaseError, load, run};
 use crate::curves::{Curve, Curves, TIME, push, render};
+use crate::leave::NEVER;
 
 /// A picture by the name of its file.
 #[derive(Debug, Clone, Copy)]
@@ -46,7 +47,7 @@ pub(crate) const REORDERING: &str = include_str!("../../../scenarios/reordering.
 pub(crate) fn curve(text: &str, name: &str, set: &[&str]) -> Result<Curve, CaseError> {
     let loaded = load(text, name, set)?;
     let mut curves = Curves::new(&loaded.scenario);
-    run(&loaded, &mut curves)?;
+    run(&loaded, &mut curves, &NEVER)?;
     Ok(curves.curves().first().cloned().unwrap_or_default())
 }
 
@@ -140,7 +141,7 @@ pub(crate) fn fates() -> Result<Vec<FateMap>, CaseError> {
         for us in map::GAPS_US {
             for group in map::GROUPS {
                 let point = Point { x: us as i64, y: i64::from(group) };
-                points.push((map::fate(stack, group, us)?, point));
+                points.push((map::fate(stack, group, us, &NEVER)?, point));
             }
         }
         all.push((stack.name, points));
@@ -218,7 +219,7 @@ pub(crate) fn quic_curves(every: u32) -> Result<QuicCurves, CaseError> {
     let acks = format!("host.server.knobs.numReceivedAckElicitingsBeforeAck={every}");
     let loaded = load(mathis::SCENARIO, "mathis.toml", &["duration=3.05s", &acks])?;
     let mut curves = QuicCurves::default();
-    run(&loaded, &mut curves)?;
+    run(&loaded, &mut curves, &NEVER)?;
     Ok(curves)
 }
 

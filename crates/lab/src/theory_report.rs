@@ -8,7 +8,7 @@ mod measured;
 mod text;
 
 pub use epoch::EpochRow;
-pub use measured::{Measured, Pattern, Trial, measure};
+pub use measured::{Measured, Pattern, Trial, measure, measure_until};
 
 use serde::Serialize;
 use theory::aimd::{self, Aimd};

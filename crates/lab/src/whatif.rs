@@ -1,12 +1,10 @@
 //! What if: a transfer seen in a capture, run again with its own sender, then with others.
 //!
 //! [`fit`] makes a scenario of the capture; [`WhatIf::of`] first runs the senders that its SYN
-//! allows and ranks them by how well they follow the recorded course (the licence to go on), then
-//! what was asked for.
+//! allows and ranks them (the licence to go on): those first that the recorded windows tell
+//! ([`fit::guesses`]), then by how well they follow the recorded course. Then what was asked for.
 
 mod text;
-
-use std::sync::atomic::AtomicBool;
 
 use diagnose::place::CapturePoint;
 use fit::{Chance, Fitted, System, Unfit};
@@ -16,11 +14,14 @@ use sim::Observer;
 use units::Instant;
 
 use crate::inputs::Stream;
-use crate::leave::Leaving;
+use crate::leave::{self, NEVER, Stop};
 use crate::scenario::{Overrides, ScenarioError, load};
 
 /// Version of the JSON form; a new field does not change it, a changed or missing one does.
 pub const FORMAT: u32 = 1;
+
+/// Turns of the sender to keep of a capture, by which its windows tell it.
+pub use fit::TURNS;
 
 /// Runs of an alternative whose losses are drawn by chance.
 const SEEDS: u64 = 10;
@@ -60,7 +61,7 @@ pub struct WhatIf {
     pub fitted: Vec<Estimate>,
     /// What the capture shows.
     pub recorded: Course,
-    /// Senders that its SYN allows, the best first.
+    /// Senders that its SYN allows: those first that its windows tell, the best first.
     pub senders: Vec<Candidate>,
     /// Does the best one follow the recorded course closely enough to predict others?
     pub licensed: bool,
@@ -93,6 +94,8 @@ pub struct Course {
 pub struct Candidate {
     /// Profile and congestion control.
     pub sender: String,
+    /// The recorded windows are those of this one.
+    pub told_by_windows: bool,
     /// Its course.
     pub course: Course,
     /// How far its course lies from the recorded one: mean difference of the times at which the
@@ -124,8 +127,19 @@ type Ran = (Course, Vec<(u64, u64)>);
 /// What the capture lacks.
 pub fn scenario_of(stream: &Stream) -> Result<String, Unfit> {
     let fitted = Fitted::of(&stream.analysis)?;
-    let (profile, cc) = senders(fitted.sender)[0];
+    let told = told(stream);
+    let senders = senders(fitted.sender);
+    let (profile, cc) = *senders.iter().find(|sender| told.contains(sender)).unwrap_or(&senders[0]);
     Ok(fitted.scenario(profile, cc, Chance::Same, 1))
+}
+
+/// Senders with the windows that were recorded; none if no sender known has them, or if the turns of
+/// the sender were not kept.
+fn told(stream: &Stream) -> Vec<(&'static str, Option<&'static str>)> {
+    let guesses = fit::guesses(&stream.analysis);
+    let Some(best) = guesses.first().filter(|best| best.fits()) else { return Vec::new() };
+    let told = guesses.iter().filter(|guess| guess.equals(best));
+    told.map(|guess| (guess.profile, Some(guess.cc))).collect()
 }
 
 impl WhatIf {
@@ -134,28 +148,32 @@ impl WhatIf {
     /// # Errors
     /// [`Fault`].
     pub fn of(stream: &Stream, question: &Question) -> Result<Self, Fault> {
-        Self::until(stream, question, &AtomicBool::new(false))
+        Self::until(stream, question, &NEVER)
     }
 
     /// The same; leaves its runs once `stop` is set, by unwinding with [`crate::leave::Left`].
     ///
     /// # Errors
     /// [`Fault`].
-    pub fn until(stream: &Stream, question: &Question, stop: &AtomicBool) -> Result<Self, Fault> {
+    pub fn until(stream: &Stream, question: &Question, stop: Stop<'_>) -> Result<Self, Fault> {
         let fitted = Fitted::of(&stream.analysis).map_err(Fault::Unfit)?;
         let recorded = course(fitted.bytes, fitted.time);
+        let told = told(stream);
         let mut candidates = Vec::new();
         for &(profile, cc) in senders(fitted.sender) {
             let text = fitted.scenario(profile, cc, Chance::Same, 1);
             let (course, curve) = simulate(&text, &[], &fitted, stop)?;
             let misfit = misfit(&fitted.delivered, &curve, fitted.bytes, fitted.time);
+            let told_by_windows = told.contains(&(profile, cc));
             candidates.push((
-                Candidate { sender: called(profile, cc), course, misfit },
+                Candidate { sender: called(profile, cc), told_by_windows, course, misfit },
                 profile,
                 cc,
             ));
         }
-        candidates.sort_by(|a, b| a.0.misfit.total_cmp(&b.0.misfit));
+        candidates.sort_by(|(a, ..), (b, ..)| {
+            b.told_by_windows.cmp(&a.told_by_windows).then(a.misfit.total_cmp(&b.misfit))
+        });
         let (best, profile, cc) = candidates[0].clone();
         let mut alternatives = Vec::new();
         for name in &question.compare {
@@ -199,13 +217,14 @@ fn senders(system: System) -> &'static [(&'static str, Option<&'static str>)] {
     const ALL: &[(&str, Option<&str>)] = &[
         ("linux-6.18", Some("cubic")),
         ("linux-6.18", Some("reno")),
+        ("linux-6.18", Some("bbr")),
         ("freebsd-14.3", Some("cubic")),
         ("freebsd-13.2", Some("newreno")),
         ("freebsd-rack-main", Some("cubic")),
     ];
     match system {
-        System::Linux => &ALL[..2],
-        System::FreeBsd => &ALL[2..],
+        System::Linux => &ALL[..3],
+        System::FreeBsd => &ALL[3..],
         System::Unknown => ALL,
     }
 }
@@ -219,7 +238,7 @@ fn alternative(
     (profile, cc): (&str, Option<&str>),
     set: &[String],
     best: &Candidate,
-    stop: &AtomicBool,
+    stop: Stop<'_>,
 ) -> Result<Alternative, Fault> {
     let by_chance = !fitted.losses.packets.is_empty();
     let (chance, seeds) = if by_chance { (Chance::Random, SEEDS) } else { (Chance::Same, 1) };
@@ -244,12 +263,12 @@ fn alternative(
 }
 
 /// Runs a fitted scenario; times are those at the point where the capture was taken.
-fn simulate(text: &str, set: &[String], fitted: &Fitted, stop: &AtomicBool) -> Result<Ran, Fault> {
+fn simulate(text: &str, set: &[String], fitted: &Fitted, stop: Stop<'_>) -> Result<Ran, Fault> {
     let overrides = Overrides { set: set.to_vec(), ..Overrides::default() };
     let loaded = load(text, "the fitted scenario", &overrides).map_err(Fault::Scenario)?;
     let mut seen = Acks::default();
     // A fit names its own hosts and paths, so the scenario can be set up.
-    let _ = sim::run(&loaded.scenario, &mut Leaving(&mut seen, stop));
+    let _ = leave::run(&loaded.scenario, &mut seen, stop);
     if fitted.point == CapturePoint::Receiver {
         let way = fitted.rtt / 2;
         seen.curve.iter_mut().for_each(|point| point.0 = point.0.saturating_sub(way));

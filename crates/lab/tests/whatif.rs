@@ -8,7 +8,7 @@ use diagnose::Settings;
 use lab::capture::Capture;
 use lab::inputs::{self, Source, Stream};
 use lab::scenario::{Overrides, load};
-use lab::whatif::{Question, WhatIf};
+use lab::whatif::{Question, TURNS, WhatIf};
 
 /// Scenarios of which two recordings differ by more than 5 % (golden/linux/README.md of the
 /// recordings: queue overflow, HyStart's timing, BBR, competition).
@@ -21,14 +21,14 @@ fn golden() -> PathBuf {
 fn read(capture: &Path) -> Stream {
     let bytes = Box::new(File::open(capture).unwrap());
     let source = Source { name: capture.display().to_string(), bytes };
-    let reading =
-        inputs::read(vec![source], Settings { packets: usize::MAX, ..Settings::default() })
-            .unwrap();
+    let settings = Settings { packets: usize::MAX, turns: TURNS };
+    let reading = inputs::read(vec![source], settings).unwrap();
     let bytes = |stream: &Stream| stream.analysis.main().map_or(0, |flow| flow.bytes);
     reading.streams.into_iter().max_by_key(bytes).unwrap()
 }
 
 #[test]
+#[expect(clippy::print_stdout, reason = "the figures are to be told")]
 fn recorded_transfers_are_matched_from_their_captures_alone() {
     let mut names: Vec<_> = std::fs::read_dir(golden())
         .unwrap()
@@ -57,6 +57,7 @@ fn recorded_transfers_are_matched_from_their_captures_alone() {
             if good { "" } else { "  MISS" },
         );
     }
+    println!("{lines}{matched} of {repeating} that repeat within 10 %");
     assert!(matched >= 18, "{lines}{matched} of {repeating} that repeat within 10 %");
     assert_eq!(repeating, 23);
 }

@@ -251,7 +251,12 @@ impl Endpoint {
             let numbers = &self.spaces[space.index()];
             // Section 6.2.1: not for application data before the handshake is confirmed.
             let early = space == Space::Application && !self.handshake.confirmed;
-            if numbers.packets.in_flight() && !early {
+            // What was lost of the handshake waits for room in the window, which application data
+            // may fill that nobody can read before it: no acknowledgment would ever make room.
+            let waits = space != Space::Application
+                && self.handshake.has_keys(space)
+                && numbers.crypto_out.wants(u64::MAX);
+            if (numbers.packets.in_flight() || waits) && !early {
                 let at = numbers.last_eliciting + self.pto_period(space);
                 earliest = earliest.filter(|&(other, _)| other <= at).or(Some((at, space)));
             }
@@ -308,9 +313,8 @@ impl Endpoint {
     /// it still matters.
     pub(crate) fn probe_with_old(&mut self, space: Space) {
         let packets = &self.spaces[space.index()].packets;
-        let old = packets.outstanding().find(|packet| {
-            packet.eliciting && (packet.cargo.stream.is_some() || packet.cargo.crypto.is_some())
-        });
+        let old =
+            packets.outstanding().find(|packet| packet.eliciting && packet.cargo.goes_again());
         if let Some(cargo) = old.map(|packet| packet.cargo) {
             self.resend(&cargo, space);
         }

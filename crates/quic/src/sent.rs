@@ -19,6 +19,15 @@ pub(crate) struct Cargo {
     pub(crate) acked: Option<u64>,
 }
 
+impl Cargo {
+    /// Is there anything in it that would go again?
+    pub(crate) const fn goes_again(&self) -> bool {
+        let frames =
+            self.max_data || self.max_stream_data || self.ack_frequency || self.handshake_done;
+        frames || self.stream.is_some() || self.crypto.is_some()
+    }
+}
+
 /// A packet under way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Sent {

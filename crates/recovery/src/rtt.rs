@@ -80,6 +80,16 @@ impl RttEstimator {
         }
     }
 
+    /// How long FreeBSD's timeouts take in all before a connection is given up (`tcp_totbackoff`); of
+    /// other systems that is the sum of no fixed row, and this is nothing.
+    pub fn all_timeouts(&self) -> Option<Duration> {
+        match self {
+            Self::FreeBsd(rtt) => Some(rtt.all_timeouts()),
+            Self::Rack(rtt) => Some(rtt.all_timeouts()),
+            Self::Linux(_) | Self::Rfc(_) => None,
+        }
+    }
+
     /// Smoothed round-trip time; `None` before the first sample.
     #[inline]
     pub fn srtt(&self) -> Option<Duration> {

@@ -86,6 +86,12 @@ impl RttFreeBsd {
         self.duration(self.t_rxtcur)
     }
 
+    /// How long all timeouts of a connection that is given up take: `TCP_REXMTVAL` times
+    /// `tcp_totbackoff`, whatever backoff is in force.
+    pub fn all_timeouts(&self) -> Duration {
+        self.duration(self.rexmtval() * BACKOFF.iter().sum::<i64>())
+    }
+
     /// Smoothed round-trip time, with its fraction of a tick; `None` before the first sample.
     pub fn srtt(&self) -> Option<Duration> {
         let nanos = scaled(self.t_srtt.unsigned_abs(), NANOS_PER_SECOND, u64::from(self.hz));

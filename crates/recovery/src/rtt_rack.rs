@@ -78,6 +78,13 @@ impl RttRack {
         Duration::from_micros(self.rto)
     }
 
+    /// How long all timeouts of a connection that is given up take (rack_timeout_persist):
+    /// `TCP_REXMTVAL`, which has no slop, times `tcp_totbackoff`.
+    pub fn all_timeouts(&self) -> Duration {
+        let value = self.srtt.map_or(FIRST, |srtt| srtt + 4 * self.rttvar);
+        Duration::from_micros(value.max(self.bounds.least.as_micros()) * 2_559)
+    }
+
     /// Smoothed round-trip time; `None` before the first sample.
     pub fn srtt(&self) -> Option<Duration> {
         self.srtt.map(Duration::from_micros)

@@ -55,11 +55,11 @@ impl Endpoint {
             match self.snd.repair {
                 Repair::Holes(_) => self.holes_ack(cx, segment, &heard),
                 Repair::Timed(_) => self.timed_ack(cx, segment, &heard),
-                Repair::Duplicates if ack > self.snd.una => {
+                Repair::Duplicates(_) if ack > self.snd.una => {
                     self.on_new_ack(cx, segment, &heard, &Update::default());
                 }
-                Repair::Duplicates if self.is_duplicate(&heard) => self.on_dup_ack(cx),
-                Repair::Duplicates => {}
+                Repair::Duplicates(_) if self.is_duplicate(&heard) => self.on_dup_ack(cx),
+                Repair::Duplicates(_) => {}
             }
         }
         if self.ecn.echoed(segment.flags) {
@@ -104,7 +104,7 @@ impl Endpoint {
             }
         } else {
             match self.snd.repair {
-                Repair::Duplicates => self.duplicates_settle(cx, ack, bytes),
+                Repair::Duplicates(_) => self.duplicates_settle(cx, ack, bytes),
                 Repair::Holes(_) => self.holes_settle(cx, heard, update),
                 Repair::Timed(_) => {}
             }
@@ -224,7 +224,7 @@ impl Endpoint {
         match &self.snd.repair {
             Repair::Holes(_) => self.holes_pipe(self.snd.una, for_prr),
             Repair::Timed(_) => self.snd.map.sums().pipe(),
-            Repair::Duplicates => self.snd.max - self.snd.una,
+            Repair::Duplicates(_) => self.snd.max - self.snd.una,
         }
     }
 
@@ -379,7 +379,7 @@ impl Endpoint {
         let hopeless =
             if probes { self.head_unanswered(cx.now) } else { self.snd.shift > self.retries() };
         if hopeless {
-            self.abort(cx);
+            self.give_up(cx);
             return;
         }
         self.totals.timeouts += 1;
@@ -415,7 +415,7 @@ impl Endpoint {
         match self.snd.repair {
             Repair::Timed(_) if marks_first => {}
             Repair::Timed(_) => self.timed_timeout(cx.now),
-            Repair::Holes(_) | Repair::Duplicates => {
+            Repair::Holes(_) | Repair::Duplicates(_) => {
                 self.holes_timeout();
                 self.snd.nxt = self.snd.una;
                 self.snd.resend_cause = Cause::Timeout;

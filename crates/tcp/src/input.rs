@@ -15,6 +15,9 @@ use crate::sack_compression::BLOCKS_EXPECTED;
 /// Timestamps older than this say nothing (RFC 7323 section 5.5).
 const PAWS_IDLE: Duration = Duration::from_secs(24 * 24 * 3_600);
 
+/// What the smallest packet takes of a receive buffer: SKB_TRUESIZE of its header alone, in slabs.
+const LEAST_TRUESIZE: u64 = 768;
+
 /// The payload of a segment that lies in the window, as offsets.
 #[derive(Debug, Clone, Copy)]
 struct Payload {
@@ -122,6 +125,7 @@ impl Endpoint {
         self.ecn.on_segment(flags, segment.ecn, segment.payload);
         let Some(payload) = self.trim(segment, seq) else {
             // Nothing new, or nothing that fits: RFC 9293 3.10.7.4 asks for an ACK.
+            let answers = self.may_answer(cx.now, segment);
             if self.state == State::TimeWait && flags.has(Flags::FIN) {
                 self.enter_time_wait(cx);
             }
@@ -130,7 +134,9 @@ impl Endpoint {
                 let window = self.rcv.adv.since(self.rcv.nxt).get();
                 self.rcv.policy.on_old_data(window, self.mss());
             }
-            self.ack_at_once();
+            if answers {
+                self.ack_at_once();
+            }
             if seq <= self.rcv.nxt {
                 // Old data, or any where our window is closed, may bring a good acknowledgment.
                 self.on_ack(cx, segment, seq, ack);
@@ -240,7 +246,9 @@ impl Endpoint {
             // The answer to our SYN-ACK where both sides opened at once.
             self.on_crossing_syn_ack(cx, segment);
         } else if same_syn {
-            self.call_output();
+            if self.may_answer(cx.now, segment) {
+                self.call_output();
+            }
         } else if self.state == State::TimeWait
             && self.cfg.profile.family == Family::FreeBsd
             && !acks
@@ -273,10 +281,19 @@ impl Endpoint {
         let Some(stamps) = segment.timestamps else { return self.cfg.profile.strict_timestamps };
         let older = (stamps.val.wrapping_sub(self.rcv.ts_recent) as i32) < 0;
         let stale = older && cx.now.since(self.rcv.ts_recent_at) < PAWS_IDLE;
-        if stale {
+        if stale && self.may_answer(cx.now, segment) {
             self.ack_at_once();
         }
         stale
+    }
+
+    /// Linux answers bare ACKs that are not acceptable, and SYNs it has answered, once in half a second,
+    /// so that two ends that misunderstand each other do not answer for ever
+    /// (tcp_oow_rate_limited, `net.ipv4.tcp_invalid_ratelimit`). Data is no part of such a loop.
+    fn may_answer(&mut self, now: Instant, segment: &Segment) -> bool {
+        let bare = segment.payload == 0 && !segment.flags.has(Flags::FIN);
+        let limited = self.cfg.profile.family == Family::Linux && bare;
+        !limited || self.challenge.allow(now)
     }
 
     /// Cuts what was received already or lies beyond the window. `None` if nothing acceptable is
@@ -340,10 +357,13 @@ impl Endpoint {
 
     /// It lies behind a gap.
     fn keep_behind_gap(&mut self, now: Instant, payload: Payload) {
-        let most = self.cfg.profile.reassembly.map_or(usize::MAX, |most| {
-            let by_size = self.rcv.window.size() / self.maxseg() + 1;
-            by_size.min(u64::from(most)) as usize
-        });
+        let size = self.rcv.window.size();
+        let most = match self.cfg.profile.reassembly {
+            Some(most) => (size / self.maxseg() + 1).min(u64::from(most)),
+            // Linux charges the buffer with what a packet takes of memory, however little it carries
+            // (tcp_try_rmem_schedule); the textbook has no rule, and takes this one.
+            None => size / LEAST_TRUESIZE + 1,
+        } as usize;
         let interrupts = self.rcv.compressed.waiting > 0
             && !self.rcv.reassembly.touches(payload.left, payload.right, BLOCKS_EXPECTED);
         self.rcv.reassembly.insert(payload.left, payload.right, most);

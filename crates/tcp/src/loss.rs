@@ -8,6 +8,7 @@ mod timed;
 
 use packet::Segment;
 use recovery::dsack::Block;
+use recovery::prr::freebsd::Prr;
 use units::Offset;
 
 pub(crate) use holes::HolesLoss;
@@ -17,14 +18,10 @@ use crate::endpoint::Endpoint;
 use crate::profile::{LossRule, Profile};
 
 /// The way of one connection, with its state.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "the one that is asked for every packet stays in place"
-)]
 #[derive(Debug, Clone)]
 pub(crate) enum Repair {
-    /// Where SACK was not agreed.
-    Duplicates,
+    /// Where SACK was not agreed; with the reduction of FreeBSD's base stack.
+    Duplicates(Option<Prr>),
     /// FreeBSD's base stack.
     Holes(Box<HolesLoss>),
     /// RACK-TLP.
@@ -37,7 +34,8 @@ impl Repair {
         match profile.loss {
             LossRule::Holes(rule) if sack => Self::Holes(Box::new(HolesLoss::new(rule))),
             LossRule::Timed(rule) if sack => Self::Timed(TimedLoss::new(rule, profile.hz)),
-            _ => Self::Duplicates,
+            LossRule::Holes(_) => Self::Duplicates(Some(Prr::default())),
+            _ => Self::Duplicates(None),
         }
     }
 }

@@ -153,7 +153,7 @@ impl Endpoint {
         let any = self.cc.in_recovery()
             || match &self.snd.repair {
                 Repair::Timed(loss) => loss.probe_is_due() || self.snd.map.sums().lost.packets > 0,
-                Repair::Holes(_) | Repair::Duplicates => false,
+                Repair::Holes(_) | Repair::Duplicates(_) => false,
             };
         if any { self.plan_due_repair(now) } else { None }
     }

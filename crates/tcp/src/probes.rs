@@ -8,6 +8,10 @@ use units::{Duration, Instant};
 use crate::endpoint::{Endpoint, State};
 use crate::profile::{Family, ProbeRule};
 
+/// FreeBSD: a peer silent for so long is not asked about its window any more (TCPTV_KEEP_IDLE, as
+/// tcp_maxpersistidle).
+const MAX_PERSIST_IDLE: Duration = Duration::from_secs(7_200);
+
 /// Keepalive of one connection (`SO_KEEPALIVE` and the options beside it).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Keepalive {
@@ -80,11 +84,36 @@ impl Endpoint {
         now.since(self.snd.last_heard) > max.saturating_mul(2)
     }
 
+    /// Has the peer been asked about its window long enough without an answer (tcp_timer_persist of
+    /// FreeBSD, tcp_probe_timer of Linux)? As long as it answers, it is asked for ever (RFC 1122
+    /// section 4.2.2.17), by FreeBSD for a minute only where the application has closed.
+    fn asked_enough(&self, now: Instant) -> bool {
+        let silence = now.since(self.snd.last_heard);
+        match (self.cfg.profile.probe, self.rtt.all_timeouts()) {
+            (ProbeRule::Empty { .. }, _) => self.snd.unheard_probes >= self.retries(),
+            (ProbeRule::Byte { max, .. }, Some(timeouts)) => {
+                let asked = self.snd.probes >= self.retries();
+                (asked && silence >= timeouts.min(MAX_PERSIST_IDLE))
+                    || (self.snd.fin && silence >= max)
+            }
+            // RFC 9293 section 3.8.6.1 sets no end.
+            (ProbeRule::Byte { .. }, None) => false,
+        }
+    }
+
     /// The window timer fired.
     pub(crate) fn on_window_timer<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
         if !self.snd.persisting || self.data_end() == self.snd.una {
             return;
         }
+        if self.snd.last_heard > self.snd.probed_at {
+            self.snd.unheard_probes = 0;
+        }
+        if self.asked_enough(cx.now) {
+            self.give_up(cx);
+            return;
+        }
+        self.snd.probed_at = cx.now;
         self.snd.probe = Some(match self.cfg.profile.probe {
             ProbeRule::Byte { .. } => Probe::Byte,
             // tcp_write_wakeup: the window is open, but too small for the segment.
@@ -99,8 +128,18 @@ impl Endpoint {
             return;
         }
         self.snd.probes += 1;
+        self.snd.unheard_probes += 1;
         self.set_window_timer(cx);
         self.call_output();
+    }
+
+    /// The peer is taken for gone. FreeBSD tells it nevertheless (tcp_drop), Linux does not
+    /// (tcp_write_err).
+    pub(crate) fn give_up<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
+        match self.cfg.profile.family {
+            Family::FreeBsd => self.reset(cx),
+            Family::Linux | Family::Rfc => self.abort(cx),
+        }
     }
 
     /// Something was heard: the silence begins anew.
@@ -117,6 +156,12 @@ impl Endpoint {
     /// The keepalive timer fired.
     pub(crate) fn on_keepalive_timer<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
         let Some(keepalive) = self.cfg.keepalive else { return };
+        // tcp_keepalive_timer: "It is alive without keepalive" while anything is to be acknowledged or
+        // sent. FreeBSD's tcp_timer_keep does not look at that.
+        if self.cfg.profile.family != Family::FreeBsd && self.data_end() > self.snd.una {
+            self.timers.set(Purpose::Keepalive, self.clock.deadline(cx.now, keepalive.idle));
+            return;
+        }
         if self.snd.unanswered == keepalive.count {
             // Both kernels tell the peer, should it still be there.
             match self.cfg.profile.family {
@@ -126,10 +171,8 @@ impl Endpoint {
             return;
         }
         self.snd.unanswered += 1;
-        if self.snd.max == self.snd.una {
-            self.snd.probe = Some(Probe::Empty);
-            self.call_output();
-        }
+        self.snd.probe = Some(Probe::Empty);
+        self.call_output();
         self.timers.set(Purpose::Keepalive, self.clock.deadline(cx.now, keepalive.interval));
     }
 }

@@ -65,8 +65,10 @@ pub(crate) struct Send {
     /// The window is closed and being probed.
     pub(crate) persisting: bool,
     pub(crate) probe: Option<Probe>,
-    /// Window probes in a row.
+    /// Window probes in a row, those of them since the peer was last heard of, and when the last went.
     pub(crate) probes: u32,
+    pub(crate) unheard_probes: u32,
+    pub(crate) probed_at: Instant,
     /// Keepalive probes in a row without an answer.
     pub(crate) unanswered: u32,
     /// Byte being timed and when it left, where timestamps are off.
@@ -145,7 +147,7 @@ impl Send {
             buffer: SendBuffer::new(cfg.profile.send_buffer),
             fin: false,
             map: SendMap::new(),
-            repair: Repair::Duplicates,
+            repair: Repair::Duplicates(None),
             shift: 0,
             dup_acks: 0,
             limited: 0,
@@ -156,6 +158,8 @@ impl Send {
             persisting: false,
             probe: None,
             probes: 0,
+            unheard_probes: 0,
+            probed_at: Instant::ZERO,
             unanswered: 0,
             timed: None,
             rtt_sample: None,

@@ -15,11 +15,15 @@
 //! # let _ = (thinning, Form::Csv);
 //! ```
 
+mod rows;
+
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use record::SenderState;
 use units::{Bytes, Duration, Instant, Rate};
+
+use rows::FlowRows;
 
 /// A column of a sender's state.
 #[derive(Debug, Clone, Copy)]
@@ -171,39 +175,14 @@ pub enum Form {
     JsonLines,
 }
 
-type Values = Box<[Option<u64>]>;
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Row {
-    at: u64,
-    values: Values,
-}
-
-/// The rows of one flow.
-#[derive(Debug)]
-struct FlowRows {
-    name: String,
-    kept: Vec<Row>,
-    open: Option<Bucket>,
-    every: u64,
-}
-
-/// The rows of a bucket that may have to be kept.
-#[derive(Debug)]
-struct Bucket {
-    number: u64,
-    first: Row,
-    last: Row,
-    /// For each column the lowest and the highest.
-    peaks: Vec<[Option<Row>; 2]>,
-}
-
 /// Collects the rows of all flows.
 #[derive(Debug)]
 pub struct Collector {
     columns: Columns,
     limit: usize,
     flows: Vec<FlowRows>,
+    /// The row at hand.
+    row: Vec<Option<u64>>,
 }
 
 impl Collector {
@@ -218,25 +197,19 @@ impl Collector {
             Thinning::Every(every) => (every.as_nanos(), usize::MAX),
             Thinning::Points(points) => (0, points.max(16)),
         };
-        let flow = |name| FlowRows { name, kept: Vec::new(), open: None, every };
-        Self { columns, limit, flows: flows.into_iter().map(flow).collect() }
+        let width = columns.0.len();
+        let flows = flows.into_iter().map(|name| FlowRows::new(name, width, every)).collect();
+        Self { columns, limit, flows, row: vec![None; width] }
     }
 
     /// The state of the sender of flow number `flow`; not before any other.
     pub fn add(&mut self, at: Instant, flow: usize, state: &SenderState) {
         let Some(rows) = self.flows.get_mut(flow) else { return };
-        let values: Values = self.columns.0.iter().map(|column| (column.of)(state)).collect();
-        let row = Row { at: at.as_nanos(), values };
-        if rows.every > 0 {
-            rows.put(row);
-        } else {
-            match rows.kept.last_mut() {
-                Some(last) if last.values == row.values => return,
-                Some(last) if last.at == row.at => *last = row,
-                _ => rows.kept.push(row),
-            }
+        for (value, column) in self.row.iter_mut().zip(&self.columns.0) {
+            *value = (column.of)(state);
         }
-        while rows.kept.len() > self.limit {
+        rows.add(at.as_nanos(), &self.row);
+        while rows.kept().len() > self.limit {
             rows.widen(self.limit);
         }
     }
@@ -256,14 +229,14 @@ impl Collector {
         mut each: impl FnMut(Instant, &str, &[Option<u64>]) -> Result<(), E>,
     ) -> Result<(), E> {
         self.flows.iter_mut().for_each(FlowRows::close);
-        let mut all: Vec<(u64, usize, &Row)> = Vec::new();
+        let mut all: Vec<(u64, usize, &[Option<u64>])> = Vec::new();
         for (number, flow) in self.flows.iter().enumerate() {
-            all.extend(flow.kept.iter().map(|row| (row.at, number, row)));
+            all.extend(flow.kept().iter().map(|(at, row)| (at, number, row)));
         }
         // Rows of a flow stay in their order.
         all.sort_by_key(|&(at, number, _)| (at, number));
         all.into_iter().try_for_each(|(at, number, row)| {
-            each(Instant::ZERO + Duration::from_nanos(at), &self.flows[number].name, &row.values)
+            each(Instant::ZERO + Duration::from_nanos(at), self.flows[number].name(), row)
         })
     }
 
@@ -323,65 +296,6 @@ fn decimal(value: u64, decimals: u32) -> String {
     }
     let one = 10_u64.pow(decimals);
     format!("{}.{:0width$}", value / one, value % one, width = decimals as usize)
-}
-
-impl FlowRows {
-    fn put(&mut self, row: Row) {
-        let number = row.at / self.every;
-        if let Some(bucket) = self.open.as_mut().filter(|bucket| bucket.number == number) {
-            bucket.add(row);
-            return;
-        }
-        self.close();
-        let peaks =
-            row.values.iter().map(|value| [value.map(|_| row.clone()), value.map(|_| row.clone())]);
-        let peaks = peaks.collect();
-        self.open = Some(Bucket { number, first: row.clone(), last: row, peaks });
-    }
-
-    fn close(&mut self) {
-        let Some(bucket) = self.open.take() else { return };
-        let mut rows = vec![bucket.first];
-        rows.extend(bucket.peaks.into_iter().flatten().flatten());
-        rows.push(bucket.last);
-        // Several rows may have one moment; their order is lost, the last of all stays last.
-        let end = rows.len() - 1;
-        rows[..end].sort_by_key(|row| row.at);
-        for row in rows {
-            if !self.kept.iter().rev().take_while(|kept| kept.at == row.at).any(|kept| *kept == row)
-            {
-                self.kept.push(row);
-            }
-        }
-    }
-
-    fn widen(&mut self, limit: usize) {
-        self.close();
-        let rows = std::mem::take(&mut self.kept);
-        let span = rows.last().map_or(0, |last| last.at) - rows.first().map_or(0, |first| first.at);
-        let each = 2 + 2 * rows.first().map_or(0, |row| row.values.len());
-        self.every = match self.every {
-            0 => (span / (limit / (2 * each)).max(1) as u64).max(1).next_power_of_two(),
-            every => every * 2,
-        };
-        rows.into_iter().for_each(|row| self.put(row));
-    }
-}
-
-impl Bucket {
-    fn add(&mut self, row: Row) {
-        for (column, [low, high]) in self.peaks.iter_mut().enumerate() {
-            let Some(value) = row.values[column] else { continue };
-            let of = |row: &Option<Row>| row.as_ref().and_then(|row| row.values[column]);
-            if of(low).is_none_or(|known| value < known) {
-                *low = Some(row.clone());
-            }
-            if of(high).is_none_or(|known| value > known) {
-                *high = Some(row.clone());
-            }
-        }
-        self.last = row;
-    }
 }
 
 #[cfg(test)]

@@ -14,6 +14,11 @@ pub fn pow(x: f64, y: f64) -> f64 {
     libm::pow(x, y)
 }
 
+/// The logarithm of `x` to base 2.
+pub fn log2(x: f64) -> f64 {
+    libm::log2(x)
+}
+
 /// `x` to the power of 3/4, of exactly rounded operations alone; `x` must not be negative.
 pub fn three_quarters(x: f64) -> f64 {
     let root = x.sqrt();
@@ -29,6 +34,7 @@ mod tests {
         // Of a calculation with 50 decimal digits, rounded to the nearest number of 64 bits.
         assert_eq!(cbrt(2.0).to_bits(), 1.259_921_049_894_873_2_f64.to_bits());
         assert_eq!(pow(0.98, 6.5).to_bits(), 0.876_939_216_399_918_9_f64.to_bits());
+        assert_eq!(log2(10.0).to_bits(), core::f64::consts::LOG2_10.to_bits());
         assert_eq!(three_quarters(16.0).to_bits(), 8.0_f64.to_bits());
         assert_eq!(cbrt(-27.0).to_bits(), (-3.0_f64).to_bits());
     }

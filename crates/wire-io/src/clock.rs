@@ -5,6 +5,8 @@ use std::time;
 
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
+use thread_priority::unix::{set_thread_priority_and_policy, thread_native_id};
+use thread_priority::{RealtimeThreadSchedulePolicy, ThreadPriority, ThreadSchedulePolicy};
 use units::{Duration, Instant};
 
 /// The last of a wait is spent looking, since a sleeper wakes up late.
@@ -53,10 +55,18 @@ pub const fn real(span: Duration) -> time::Duration {
     time::Duration::from_nanos(span.as_nanos())
 }
 
-/// Asks the kernel to wake this thread on time (it may be 50 us late otherwise).
+/// Asks the kernel to wake this thread on time (it may be 50 us late otherwise), and before all others
+/// where the privilege is there (`SCHED_FIFO`) and another processor is left for real hosts.
 pub fn be_punctual() {
     // Where it cannot be had, waking up late is measured.
     let _ = nix::sys::prctl::set_timerslack(1);
+    if std::thread::available_parallelism().is_ok_and(|processors| processors.get() > 1) {
+        let _ = set_thread_priority_and_policy(
+            thread_native_id(),
+            ThreadPriority::Min,
+            ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::Fifo),
+        );
+    }
 }
 
 #[cfg(test)]

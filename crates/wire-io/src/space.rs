@@ -76,19 +76,27 @@ pub fn become_root() -> Result<(), SpaceError> {
 /// # Errors
 /// [`SpaceError::Device`] without the privilege or without /dev/net/tun.
 pub fn device(v4: Ipv4Addr, v6: Ipv6Addr, mtu: u32) -> Result<SyncDevice, SpaceError> {
-    let make = || -> io::Result<SyncDevice> {
-        let device = DeviceBuilder::new()
+    let make = |queue: Option<u32>| -> io::Result<SyncDevice> {
+        let mut builder = DeviceBuilder::new()
             .name("wire")
             .offload(true)
             .mtu(mtu.min(u32::from(u16::MAX)) as u16)
-            .tx_queue_len(QUEUE)
             .ipv4(v4, 8, None)
-            .ipv6(v6, 64)
-            .build_sync()?;
+            .ipv6(v6, 64);
+        if let Some(packets) = queue {
+            builder = builder.tx_queue_len(packets);
+        }
+        let device = builder.build_sync()?;
         device.set_nonblocking(true)?;
         Ok(device)
     };
-    make().map_err(SpaceError::Device)
+    let made = match make(Some(QUEUE)) {
+        // Who is root in a namespace of users only may not ask for a longer queue in this way
+        // (SIOCSIFTXQLEN): what finds no room in the usual one is counted.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => make(None),
+        made => made,
+    };
+    made.map_err(SpaceError::Device)
 }
 
 /// Where the calling thread's namespace is, for nsenter(1).

@@ -141,6 +141,7 @@ const OTHER_EVENTS: [(&str, &str); 5] = [
         "11 alike, then the receiver, reading, answers 12 packets at once (tcp_backlog_ack_defer)",
     ),
     ("c6", "6 ACKs alike, then the sender, in a system call, takes four as one"),
+    // The kernel itself does one and the other over this path: docs/wire.md.
     ("d1", "30 alike, then a write ends within a packet, and groups of four lie otherwise"),
     ("e1", "26 alike, then the receiver, reading, answers two packets at once"),
 ];

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import html
 import json
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from . import _engine
+from .frames import printed
 from .progress import Progress, shown
-from .scenarios import at_least, settings
+from .scenarios import at_least, settings, texts
 
 PathLike = str | os.PathLike[str]
 
@@ -44,7 +44,7 @@ class Diagnosis:
         return f"<ackclock.Diagnosis: {len(self.connections)} connections, primary {self.primary}>"
 
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(str(self))}</pre>"
+        return printed(str(self))
 
 
 def diagnose(*paths: PathLike, flow: int | None = None, progress: Progress = False) -> Diagnosis:
@@ -102,7 +102,7 @@ class WhatIf:
         return f"<ackclock.WhatIf: {len(self.alternatives)} alternatives, licensed {self.licensed}>"
 
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(str(self))}</pre>"
+        return printed(str(self))
 
 
 def whatif(
@@ -120,6 +120,9 @@ def whatif(
     """
     if isinstance(compare, str):
         raise TypeError(f"compare: expected a list of names, found the str {compare!r}")
+    for name in compare:
+        texts(compare=name)
+    texts(sender=sender)
     flow = at_least("flow", flow, 0)
     return WhatIf(*_engine.whatif(name_of(path), flow, list(compare), settings(set), sender))
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import html
 import json
 from collections.abc import Sequence
 from typing import Any
 
 from . import _engine
+from .frames import printed
 from .progress import Progress, shown
+from .scenarios import texts
 
 #: A published figure beside ours, as ``ackclock reproduce --json`` prints it.
 Figure = dict[str, Any]
@@ -39,7 +40,7 @@ class CaseReport:
         return self._text.rstrip()
 
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(str(self))}</pre>"
+        return printed(str(self))
 
     def __repr__(self) -> str:
         missed = sum(row.get("holds") is False for row in self.rows)
@@ -54,6 +55,8 @@ def reproduce(
     Raises :class:`ValueError` for a name that is no case.
     """
     names = [cases] if isinstance(cases, str) else None if cases is None else list(cases)
+    for name in names or ():
+        texts(cases=name)
     with shown(progress, "reproduce", "case") as callback:
-        report, texts = _engine.reproduce(names, callback)
-    return [CaseReport(case, text) for case, text in zip(json.loads(report)["cases"], texts)]
+        report, told = _engine.reproduce(names, callback)
+    return [CaseReport(case, text) for case, text in zip(json.loads(report)["cases"], told)]

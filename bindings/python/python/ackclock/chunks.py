@@ -6,7 +6,8 @@ import os
 import re
 import time
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -139,23 +140,49 @@ class Cutter:
 Work = Callable[..., tuple[Any, float | None]]
 #: Arguments for one chunk alone.
 Own = Callable[[Chunk], tuple[Any, ...]]
+#: Chunks as they end, with what the work made of them and the seconds it took.
+Ended = Generator[tuple[Chunk, Any, float | None], None, None]
 
 
-def spread(
+def done(
     work: Work,
     arguments: tuple[Any, ...],
     cutter: Cutter,
-    engine: Engine,
+    engine: Engine | None,
     progress: Callback | None,
     own: Own = lambda _: (),
 ) -> Iterator[tuple[Chunk, Any]]:
-    """Do what is missing on an engine; yields each chunk as it ends, with what `work` made of it.
+    """Do what is missing on an engine, or in this process; yields each chunk as it ends, with what
+    `work` made of it."""
+    total = sum(end - first for first, end in cutter.missing)
+    ready = 0
+    if engine is None:
+        ended = here(work, arguments, cutter, own)
+    else:
+        ended = spread(work, arguments, cutter, engine, own)
+    with closing(ended):
+        for chunk, made, took in ended:
+            # Before the next is cut.
+            if took is not None:
+                cutter.measured(chunk, took)
+            ready += chunk[1] - chunk[0]
+            if progress is not None:
+                progress(ready, total)
+            yield chunk, made
+
+
+def here(work: Work, arguments: tuple[Any, ...], cutter: Cutter, own: Own) -> Ended:
+    """In this process, a chunk after another."""
+    while (chunk := cutter.next()) is not None:
+        yield chunk, *work(*arguments, *own(chunk), *chunk)
+
+
+def spread(work: Work, arguments: tuple[Any, ...], cutter: Cutter, engine: Engine, own: Own) -> Ended:
+    """On an engine, two chunks for each worker: one waits while it does another.
 
     A chunk whose worker died is done again, :data:`RETRIES` times at most; what the work itself
     raises is raised at once.
     """
-    total = sum(end - first for first, end in cutter.missing)
-    done = 0
     arguments = tuple(engine.share(argument) for argument in arguments)
     under_way: list[tuple[Any, Chunk, int]] = []
 
@@ -163,7 +190,6 @@ def spread(
         under_way.append((engine.submit(work, *arguments, *own(chunk), *chunk), chunk, tried))
 
     def fill() -> None:
-        # One chunk waits at each worker while it does another.
         room = 2 * engine.workers()
         while len(under_way) < room:
             chunk = cutter.next()
@@ -185,35 +211,10 @@ def spread(
                         raise
                     begin(chunk, tried + 1)
                     continue
-                if took is not None:
-                    cutter.measured(chunk, took)
-                done += chunk[1] - chunk[0]
-                if progress is not None:
-                    progress(done, total)
-                yield chunk, made
+                yield chunk, made, took
             fill()
     finally:
         engine.cancel([ticket for ticket, _, _ in under_way])
-
-
-def here(
-    work: Work,
-    arguments: tuple[Any, ...],
-    cutter: Cutter,
-    progress: Callback | None,
-    own: Own = lambda _: (),
-) -> Iterator[tuple[Chunk, Any]]:
-    """The same in this process, a chunk after another."""
-    total = sum(end - first for first, end in cutter.missing)
-    done = 0
-    while (chunk := cutter.next()) is not None:
-        made, took = work(*arguments, *own(chunk), *chunk)
-        if took is not None:
-            cutter.measured(chunk, took)
-        done += chunk[1] - chunk[0]
-        if progress is not None:
-            progress(done, total)
-        yield chunk, made
 
 
 def final(error: BaseException) -> bool:

@@ -34,8 +34,10 @@ class Engine(Protocol):
         """Give up calls that have not begun."""
 
 
-def engine_of(executor: Any) -> Engine:
-    """The engine behind what a user passed as ``executor=``."""
+def engine_of(executor: Any) -> Engine | None:
+    """The engine behind what a user passed as ``executor=``; ``None`` for this process."""
+    if executor is None:
+        return None
     if getattr(executor, "__name__", None) == "ray":
         return Ray(executor)
     if hasattr(executor, "get_executor") and hasattr(executor, "nthreads"):
@@ -59,6 +61,10 @@ class Futures:
         self.executor = executor
 
     def workers(self) -> int:
+        # Dask's own executor knows its client, which knows.
+        client = getattr(self.executor, "_client", None)
+        if hasattr(client, "nthreads"):
+            return threads_of(client)
         # The pools of Python call it one thing, mpi4py.futures the other.
         for name in ("_max_workers", "num_workers"):
             known = getattr(self.executor, name, None)
@@ -92,8 +98,13 @@ class Dask(Futures):
         self.client = client
 
     def workers(self) -> int:
-        threads: dict[str, int] = self.client.nthreads()
-        return max(1, sum(threads.values()))
+        return threads_of(self.client)
+
+
+def threads_of(client: Any) -> int:
+    """Calls that the workers of a Dask cluster can do at once."""
+    threads: dict[str, int] = client.nthreads()
+    return max(1, sum(threads.values()))
 
 
 class Ray:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 import os
 import time
@@ -14,6 +13,7 @@ from typing import Any
 from . import _engine, chunks
 from .captures import Diagnosis, PathLike, name_of
 from .executors import engine_of
+from .frames import printed
 from .progress import Progress, shown
 from .scenarios import seconds
 
@@ -60,7 +60,7 @@ class Diagnoses(Mapping[str, Diagnosis]):
         return f"<ackclock.Diagnoses: {len(self)} captures, {len(self.failed)} failed>"
 
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(str(self))}</pre>"
+        return printed(str(self))
 
 
 def table(judged: list[Judged]) -> _engine.Table:
@@ -94,6 +94,7 @@ def diagnose_folder(
     """
     options = dict(storage_options or {})
     seconds("chunk_s", chunk_s)
+    engine = engine_of(executor)
     names, sizes = listing(name_of(folder), pattern, options)
     place: Path | None = None
     missing = [(0, len(names))] if names else []
@@ -109,11 +110,7 @@ def diagnose_folder(
         return (names[slice(*chunk)],)
 
     with shown(progress, name_of(folder), "capture") as callback:
-        if executor is None:
-            done = chunks.here(judge, arguments, cutter, callback, own)
-        else:
-            done = chunks.spread(judge, arguments, cutter, engine_of(executor), callback, own)
-        parts = dict(done)
+        parts = dict(chunks.done(judge, arguments, cutter, engine, callback, own))
     if place is not None:
         parts = {chunk: read(place, chunk) for chunk in chunks.kept(place)}
     return Diagnoses([one for chunk in sorted(parts) for one in parts[chunk]])

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import html
 import json
 from dataclasses import dataclass
 from typing import Any
 
 from . import _engine
-from .scenarios import at_least
+from .frames import printed
+from .scenarios import at_least, numbers, texts
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Theory:
         return self._text.rstrip()
 
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(str(self))}</pre>"
+        return printed(str(self))
 
     def __repr__(self) -> str:
         doubts = f", {len(self.estimate.doubts)} doubts" if self.estimate.doubts else ""
@@ -92,6 +92,10 @@ def theory(
 
     Raises :class:`ValueError` for a quantity that is none, or that the formula does not take.
     """
+    # Python itself names an argument of a wrong type from 3.11 on alone.
+    texts(model=model, rtt=rtt, loss=loss, mss=mss, rate=rate, window=window, ack_delay=ack_delay)
+    texts(rto=rto, run=run, cc=cc)
+    numbers(extra_rtts=extra_rtts, alpha=alpha, beta=beta, w_max=w_max)
     return Theory(
         *_engine.theory(
             model,
@@ -102,7 +106,7 @@ def theory(
             window,
             extra_rtts,
             ack_delay,
-            ack_every,
+            at_least("ack_every", ack_every, 0),
             rto,
             alpha,
             beta,

@@ -8,6 +8,11 @@ import html
 PLOTS = "<style>header, main > :not(.plots):not(.grid) { display: none }</style>\n</head>"
 
 
+def printed(text: str) -> str:
+    """What is printed, its columns kept: notebooks would wrap long lines."""
+    return f'<pre style="white-space: pre; overflow-x: auto">{html.escape(text)}</pre>'
+
+
 def framed(page: str, height_px: int = 640) -> str:
     """The plots of a page in a frame of its own: its style and its program touch nothing else."""
     plots = page.replace("</head>", PLOTS, 1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -10,7 +9,7 @@ from typing import Any
 
 from . import _engine
 from .controllers import Controllers
-from .frames import framed
+from .frames import framed, printed
 from .progress import Progress, shown
 from .scenarios import Source, scenario
 
@@ -124,7 +123,7 @@ class Run:
 
     def _repr_html_(self) -> str:
         page = self._ran.page
-        return f"<pre>{html.escape(str(self))}</pre>" + ("" if page is None else framed(page))
+        return printed(str(self)) + ("" if page is None else framed(page))
 
 
 def _kept(found: Any, what: str) -> Any:

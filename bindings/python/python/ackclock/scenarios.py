@@ -92,6 +92,20 @@ def value_text(key: str, value: object) -> str:
     raise TypeError(f"{key}: expected a str, int, float or bool, found {type(value).__name__}")
 
 
+def texts(**arguments: object) -> None:
+    """Arguments that are texts, if they are given."""
+    for name, value in arguments.items():
+        if value is not None and not isinstance(value, str):
+            raise TypeError(f"{name}: expected a str, found {type(value).__name__}")
+
+
+def numbers(**arguments: object) -> None:
+    """Arguments that are numbers, if they are given."""
+    for name, value in arguments.items():
+        if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float))):
+            raise TypeError(f"{name}: expected a number, found {type(value).__name__}")
+
+
 def at_least(name: str, value: int | None, least: int) -> int | None:
     """An argument that is a whole number, if it is given."""
     if value is None:

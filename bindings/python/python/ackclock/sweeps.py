@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import io
 import json
 import os
@@ -15,10 +14,10 @@ from typing import Any
 
 from . import _engine, chunks
 from .controllers import Controllers, known
-from .executors import engine_of
-from .frames import framed
+from .executors import Engine, engine_of
+from .frames import framed, printed
 from .progress import Callback, Progress, shown
-from .scenarios import Source, at_least, seconds, settings, text_of, value_text
+from .scenarios import Source, at_least, seconds, settings, text_of, texts, value_text
 
 #: Values of an axis: a list, or a range such as ``"10ms..100ms step 10ms"``.
 Values = Sequence[object] | str
@@ -76,7 +75,7 @@ class Sweep:
 
     def _repr_html_(self) -> str:
         page = None if len(self) > MOST else self.page
-        return f"<pre>{html.escape(repr(self))}</pre>" + ("" if page is None else framed(page))
+        return printed(repr(self)) + ("" if page is None else framed(page))
 
 
 def sweep(
@@ -119,20 +118,21 @@ def sweep(
     """
     text, name = text_of(source, tables)
     seed, repeat = at_least("seed", seed, 0), at_least("repeat", repeat, 1)
+    texts(only=only)
     if axes is not None and not isinstance(axes, Mapping):
         raise TypeError(f"axes: expected a dictionary, found {type(axes).__name__}")
     arguments = [axis(key, values) for key, values in (axes or {}).items()]
     study = _engine.Study(text, name, settings(set), arguments, repeat, only, seed, known(controllers))
     threads = at_least("jobs", jobs, 1) or os.cpu_count() or 1
     seconds("chunk_s", chunk_s)
+    engine = engine_of(executor)
     with shown(progress, name, "run") as callback:
         if out is not None:
-            return _kept(study, Path(out), executor, threads, chunk_s, join, callback)
-        if executor is None:
+            return _kept(study, Path(out), engine, threads, chunk_s, join, callback)
+        if engine is None:
             return Sweep(study, study.rows(0, study.runs, threads, callback), None)
         cutter = chunks.Cutter([(0, study.runs)], chunk_s)
-        engine = engine_of(executor)
-        parts = dict(chunks.spread(work, (study, None), cutter, engine, callback))
+        parts = dict(chunks.done(work, (study, None), cutter, engine, callback))
         return Sweep(study, b"".join(parts[chunk] for chunk in sorted(parts)), None)
 
 
@@ -187,7 +187,7 @@ def axis(key: str, values: Values) -> str:
 def _kept(
     study: _engine.Study,
     out: Path,
-    executor: Any,
+    engine: Engine | None,
     threads: int,
     chunk_s: float,
     join: bool,
@@ -199,12 +199,9 @@ def _kept(
     if (out / "runs.jsonl").exists():
         return Sweep(study, None, out)
     cutter = chunks.Cutter(chunks.gaps(chunks.kept(folder), study.runs), chunk_s)
-    arguments = (study, str(folder))
-    if executor is None:
-        done = chunks.here(partial(work, threads=threads), arguments, cutter, progress)
-    else:
-        done = chunks.spread(work, arguments, cutter, engine_of(executor), progress)
-    deque(done, maxlen=0)
+    # A worker elsewhere is one of many on its machine.
+    own = partial(work, threads=threads) if engine is None else work
+    deque(chunks.done(own, (study, str(folder)), cutter, engine, progress), maxlen=0)
     if join:
         _finish(study, out, folder)
     return Sweep(study, None, out)

@@ -77,6 +77,7 @@ const COMPARE_EXAMPLES: &str = "\
 Examples:
   ackclock wire compare my.toml
   ackclock wire compare my.toml --svg windows.svg
+  ackclock wire compare my.toml --report compare.html
   ackclock wire compare my.toml --set sender.cc=reno --json | jq '.flows[0], .model.flows[0]'
 
 Hosts need a profile of Linux; its sysctls are set in the hosts' namespaces. The model's path is
@@ -109,6 +110,9 @@ pub(crate) struct CompareArgs {
     /// Draw the congestion windows of the real sender and of the model over each other
     #[arg(long, value_name = "FILE")]
     pub(crate) svg: Option<PathBuf>,
+    /// Write a page of plots and tables for a browser, in one file: see docs/reports.md
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
     /// Write the packets as pcapng: what the scenario's taps saw [without taps: every host's stack]
     #[arg(long, value_name = "FILE")]
     pub(crate) pcap: Option<PathBuf>,

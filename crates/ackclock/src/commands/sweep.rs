@@ -86,7 +86,7 @@ pub(super) fn run(args: SweepArgs) -> Result<ExitCode, Failure> {
 /// Does the runs that are left; `false` if it was interrupted.
 fn work(
     study: &Study<'_>,
-    mut store: Store,
+    store: Store,
     series: Option<&Plan>,
     jobs: Option<usize>,
 ) -> Result<bool, Failure> {
@@ -98,12 +98,13 @@ fn work(
         std::thread::available_parallelism().map_or(1, core::num::NonZeroUsize::get)
     });
     let done = store.done();
-    let mut progress = Runs::new(study.runs(), store.kept());
+    let progress = Runs::new(study.runs(), store.kept());
     let all = 0..study.runs();
     let is_done = |run: u64| done[run as usize];
     let keep = |row: Row, series: Option<Vec<u8>>| {
+        store.keep(&row, series.as_deref())?;
         progress.done(row.segments_simulated);
-        store.keep(&row, series.as_deref())
+        Ok(())
     };
     let result = execute_with_series(study, all, &is_done, threads, series, &stop, keep);
     drop(progress);

@@ -109,6 +109,39 @@ fn a_sweep_that_is_killed_goes_on() {
     assert!(cut_off > 0, "no sweep was ever cut off");
 }
 
+/// One run cannot write what is kept of it, since nobody reads the pipe of that name. All others
+/// are written none the less, so that killing the program costs the run that was under way alone.
+#[cfg(unix)]
+#[test]
+#[expect(clippy::disallowed_methods, reason = "a crash comes at a moment of wall-clock time")]
+fn a_crash_costs_the_runs_under_way_alone() {
+    let place = place("a_crash_costs_the_runs_under_way_alone");
+    let sweep = [&AXES[..], &["--series", "cwnd", "--jobs", "2", "--out", "cut"]].concat();
+    place.run(&sweep).ok();
+    let whole = everything(&place.0.join("cut"));
+    let resume = [&sweep[..], &["--resume"]].concat();
+    for file in ["runs.jsonl", "runs.csv", "series/7.csv"] {
+        std::fs::remove_file(place.0.join("cut").join(file)).unwrap();
+    }
+    let pipe = place.0.join("cut/series/7.csv");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let mut child = place.command(&resume).stdout(Stdio::null()).spawn().unwrap();
+    let journal = place.0.join("cut/runs.part.jsonl");
+    let rows = || std::fs::read_to_string(&journal).unwrap_or_default().lines().count();
+    for _ in 0..600 {
+        std::thread::sleep(Duration::from_millis(50));
+        if rows() == 119 {
+            break;
+        }
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(rows(), 119);
+    std::fs::remove_file(&pipe).unwrap();
+    place.run(&resume).ok();
+    assert!(everything(&place.0.join("cut")) == whole);
+}
+
 #[test]
 fn a_sweep_killed_before_it_said_what_it_is_goes_on() {
     let place = place("a_sweep_killed_before_it_said_what_it_is_goes_on");

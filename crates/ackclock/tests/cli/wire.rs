@@ -62,6 +62,111 @@ fn captures_on_the_wire_have_nothing_wrong() {
 }
 
 #[test]
+fn a_real_sender_stands_beside_the_model_on_a_page() {
+    let place = Place::new("a_real_sender_stands_beside_the_model");
+    place.write("small.toml", SMALL);
+    let mut arguments = vec!["wire", "compare", "small.toml", "--report", "page.html", "--json"];
+    for host in ["sender", "sink"] {
+        arguments.push("--set");
+        arguments.push(if host == "sender" {
+            "host.sender={ profile = \"linux-6.18\", cc = \"reno\" }"
+        } else {
+            "host.sink={ profile = \"linux-6.18\" }"
+        });
+    }
+    let Some(answer) = privileged(place.run(&arguments)) else { return };
+    let json: serde_json::Value = serde_json::from_str(&answer.ok()).unwrap();
+    let page = String::from_utf8(place.read("page.html")).unwrap();
+    assert!(page.contains("a real sender beside the model"), "{page:.500}");
+    // The figure of the page is that of the report.
+    let of = |who: &serde_json::Value| who["flows"][0]["goodput_bps"].as_f64().unwrap();
+    let percent = (of(&json) / of(&json["model"]) - 1.0) * 100.0;
+    assert!(page.contains(&format!("{percent:+.1} %")), "{percent}");
+    assert!(page.contains("99 of 100 were no later than"));
+}
+
+/// Processes below that are told apart by what stands in their environment.
+fn namespaces_of(tag: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for process in std::fs::read_dir("/proc").unwrap().filter_map(Result::ok) {
+        let environment = std::fs::read(process.path().join("environ")).unwrap_or_default();
+        if !String::from_utf8_lossy(&environment).contains(tag) {
+            continue;
+        }
+        let tasks = std::fs::read_dir(process.path().join("task")).into_iter().flatten();
+        for task in tasks.filter_map(Result::ok) {
+            let space = std::fs::read_link(task.path().join("ns/net")).unwrap_or_default();
+            found.push(space.to_string_lossy().into_owned());
+        }
+    }
+    found.sort();
+    found.dedup();
+    found
+}
+
+#[test]
+fn who_is_not_root_gets_real_hosts_or_is_told_what_lacks() {
+    // A copy that anybody may read, where anybody may go.
+    let program = std::env::temp_dir().join(format!("ackclock-{}", std::process::id()));
+    std::fs::copy(env!("CARGO_BIN_EXE_ackclock"), &program).unwrap();
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&program);
+    command.args(["wire", "send", "--bytes", "1MB"]).current_dir("/");
+    let answer = command.output();
+    std::fs::remove_file(&program).unwrap();
+    let Ok(answer) = answer else { return };
+    let (out, err) =
+        (String::from_utf8_lossy(&answer.stdout), String::from_utf8_lossy(&answer.stderr));
+    if err.starts_with("setpriv") {
+        // Not root itself, or without the tool: nothing to be seen.
+        return;
+    }
+    assert!(!err.contains("Invalid argument"), "{err}");
+    match answer.status.code() {
+        Some(0) => assert!(out.contains("as written"), "{out}"),
+        Some(2) => assert!(err.contains("this takes CAP_"), "{err}"),
+        other => panic!("{other:?}: {err}"),
+    }
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "real hosts take real time to come up")]
+fn nothing_is_left_of_real_hosts_after_ctrl_c_and_after_a_kill() {
+    let place = Place::new("nothing_is_left_of_real_hosts");
+    place.write("small.toml", SMALL);
+    let own = std::fs::read_link("/proc/self/ns/net").unwrap().to_string_lossy().into_owned();
+    let devices = || std::fs::read_to_string("/proc/self/net/dev").unwrap().lines().count();
+    let before = devices();
+    for (signal, status) in [("INT", Some(130)), ("KILL", None)] {
+        let tag = format!("ACKCLOCK_TEST_WIRE={}-{signal}", std::process::id());
+        let (name, value) = tag.split_once('=').unwrap();
+        let mut link = place.command(&["wire", "link", "small.toml", "--set", "duration=60s"]);
+        let link = link.env(name, value).stdout(std::process::Stdio::null());
+        let mut link = link.stderr(std::process::Stdio::null()).spawn().unwrap();
+        // Its hosts are there once its threads live in namespaces of their own.
+        let mut there = false;
+        for _ in 0..300 {
+            there = namespaces_of(&tag).iter().filter(|space| **space != own).count() >= 2;
+            if there || link.try_wait().unwrap().is_some() {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        if !there {
+            let answer = place.run(&["wire", "link", "small.toml", "--set", "duration=1ms"]);
+            assert!(privileged(answer).is_none(), "no real host came up");
+            return;
+        }
+        let pid = link.id().to_string();
+        assert!(Command::new("kill").args(["-s", signal, &pid]).status().unwrap().success());
+        let ended = link.wait().unwrap();
+        assert_eq!(ended.code(), status, "{signal}");
+        assert!(namespaces_of(&tag).is_empty(), "{signal}");
+        assert_eq!(devices(), before, "{signal}: outside nothing was ever touched");
+    }
+}
+
+#[test]
 fn what_linux_does_not_have_is_refused_before_anything_is_made() {
     let place = Place::new("what_linux_does_not_have_is_refused");
     place.write("small.toml", SMALL);

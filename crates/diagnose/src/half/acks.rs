@@ -49,7 +49,9 @@ impl Half {
             return;
         }
         self.last_ack = at;
+        self.answered = true;
         self.last_ack_pure = ack.pure;
+        self.echoed |= ack.echo_of_mark;
         if place > self.nxt {
             // Data that never passed: the capture missed them.
             self.unseen += place - self.nxt;
@@ -72,6 +74,10 @@ impl Half {
             self.sacked.drop_below(place);
             self.una = place;
             self.fack = self.fack.max(place);
+        }
+        if ack.echo_of_mark && !self.in_episode && self.una >= self.mark_recover {
+            self.mark_recover = self.nxt;
+            self.turn(at, What::Marked, self.una.max(self.start), Heard::default());
         }
         let rtt = self.learn(&news, ack, old_una, at);
         self.offer(place, ack);
@@ -177,6 +183,7 @@ impl Half {
             }
         }
         if at_sender && news.late_bytes > 0 {
+            self.rounds.now.late += news.late_bytes;
             let packets = news.late_bytes.div_ceil(self.mss).max(1);
             // Late by what its ACK took longer than others lately.
             let usual = self.rtt.smoothed.unwrap_or(0);

@@ -14,6 +14,9 @@ use crate::turns::What;
 /// short.
 const SHORTEST_TIMEOUT: u64 = 190_000_000;
 
+/// ECN field of a packet that a queue marked (RFC 3168 section 5).
+const CE: u8 = 3;
+
 /// What a stretch of data below `nxt` is.
 enum Again {
     /// It came late, overtaken by others.
@@ -62,6 +65,10 @@ impl Half {
         }
         self.note_size(segment.payload);
         let stamp = segment.timestamps.map_or(0, |stamps| stamps.val);
+        self.marked += u64::from(segment.ecn == CE);
+        if segment.flags.has(Flags::CWR) {
+            self.reduced(at, packet.frame);
+        }
         if start < self.nxt {
             self.old_data((start, end.min(self.nxt)), at, stamp, packet.frame);
         }
@@ -132,9 +139,10 @@ impl Half {
             self.out.push(Sent { start: self.nxt, end: start, copies: 0, ..sent });
         }
         self.out.push(sent);
+        // What lies between was sent as well, or is to come behind.
+        self.rounds.now.sent += end - self.nxt;
         self.nxt = end;
         self.counts.new += self.packets(end - start);
-        self.rounds.now.sent += end - start;
         if self.in_episode
             && let Some(episode) = self.episodes.last_mut()
         {
@@ -290,6 +298,7 @@ impl Half {
             Again::Late(late) => {
                 let (packets, extent) = (self.packets(end - start), self.nxt - start);
                 self.reordering.count(packets, extent, late, frame);
+                self.rounds.now.late += end - start;
                 self.counts.new += packets;
                 if at_receiver {
                     self.passed(at, end - start);
@@ -411,6 +420,34 @@ impl Half {
         if trigger != Trigger::Timer {
             self.turn(at, What::Loss(self.episode()), self.una, Heard::default());
         }
+    }
+
+    /// The sender says that it has reduced its window. Linux does so after losses too, on the first
+    /// new data within the recovery.
+    fn reduced(&mut self, at: u64, frame: u64) {
+        if !core::mem::take(&mut self.echoed) || self.in_episode {
+            return;
+        }
+        if self.episodes.len() >= KEPT {
+            self.more_episodes += 1;
+            return;
+        }
+        self.episodes.push(Episode {
+            trigger: Trigger::Mark,
+            begin: at,
+            silent_since: at,
+            end: at,
+            frames: (frame, frame),
+            retransmitted: 0,
+            spurious: 0,
+            timeouts: 0,
+            flight: self.flight(),
+            window: self.rounds.now.flight.max(self.rounds.done.last().map_or(0, |r| r.flight)),
+            sent_above: 0,
+            rtt: self.rtt_at_loss(),
+            tail: false,
+            over: true,
+        });
     }
 
     /// Number of the latest episode.

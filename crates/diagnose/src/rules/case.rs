@@ -27,6 +27,13 @@ impl Neighbour {
         let span = (flow.first_data.0, flow.last_delivery);
         Some(Self { stream: analysis.stream, hosts, span, bytes: flow.bytes })
     }
+
+    /// Those of a capture in the order in which [`Case::neighbours`] has them: by hosts, so that a
+    /// hundred thousand need not be gone through for each.
+    pub fn sorted(mut all: Vec<Self>) -> Vec<Self> {
+        all.sort_by_key(|one| (one.hosts, one.stream));
+        all
+    }
 }
 
 /// One transfer: the data of one direction of a connection.
@@ -38,7 +45,7 @@ pub struct Case<'a> {
     pub flow: &'a Flow,
     /// Their course.
     pub course: &'a Course,
-    /// Other transfers of the capture, this one included.
+    /// The transfers of the capture, this one included, as [`Neighbour::sorted`] gives them.
     pub neighbours: &'a [Neighbour],
 }
 
@@ -64,6 +71,11 @@ impl<'a> Case<'a> {
     /// Time in which the connection was at work, in ns.
     pub(super) fn active(&self) -> u64 {
         self.course.budget.active()
+    }
+
+    /// Is it worth telling: a twentieth of the transfer?
+    pub(super) fn worth(&self, cost: u64) -> bool {
+        cost > 0 && cost * 20 >= self.active()
     }
 
     /// A tenth of the transfer is worth a warning, half of it an error.

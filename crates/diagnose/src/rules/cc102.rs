@@ -5,11 +5,12 @@
 //! log2(window/10) round trips to fill the path, and a transfer that is not much longer than that
 //! is all slow start.
 //!
-//! Cost: the time of the ramp's rounds less what their bytes take at the rate of the path. What
-//! stretch ACKs add is CC101's; a ramp that overran the queue is CC103's.
+//! Cost: the time of the ramp's rounds less what their bytes take at the rate of the path, and less
+//! the round trip that the first data take with any window. What stretch ACKs add is CC101's, what
+//! reordering adds CC301's; a ramp that overran the queue is CC103's.
 
 use super::case::{Case, count, many, number, percent, seconds, size, time};
-use super::{Finding, Rule, Severity, cc101};
+use super::{Finding, Rule, Severity, cc101, cc301};
 use crate::course::Blame;
 use crate::rounds::Before;
 
@@ -43,9 +44,11 @@ fn check(case: &Case<'_>) -> Option<Finding> {
     }
     let ramp = case.course.ramps.iter().find(|ramp| ramp.before == Before::Opening)?;
     let share = cc101::starved(case, ramp).map_or(1.0, |growth| growth.share);
-    let cost = (case.course.lost(Blame::SlowStart) as f64 * share) as u64;
+    let trip = case.course.first_trip;
+    let all = case.course.lost(Blame::SlowStart) + trip;
+    let cost = ((all as f64 * share) as u64).saturating_sub(trip + cc301::withheld(case));
     // What fits into the first window waits for its round trip, not for slow start.
-    if cost * 20 < case.active() || ramp.rounds.0 == ramp.rounds.1 {
+    if !case.worth(cost) || ramp.rounds.0 == ramp.rounds.1 {
         return None;
     }
     let (first, last) = ramp.windows;

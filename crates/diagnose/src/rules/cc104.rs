@@ -41,7 +41,7 @@ fn check(case: &Case<'_>) -> Option<Finding> {
     let cost = case.course.lost(Blame::EarlyExit);
     let path = &case.course.path;
     // Fewer than four rounds are the end of the transfer, not a climb.
-    if case.course.after_exit < 4 || cost * 20 < case.active() {
+    if case.course.after_exit < 4 || !case.worth(cost) {
         return None;
     }
     // A window that does not grow at all is held by something else (CC503).

@@ -51,7 +51,7 @@ fn check(case: &Case<'_>) -> Option<Finding> {
             climb.lost.saturating_sub((doublings(from, to) * base as f64) as u64)
         })
         .sum::<u64>();
-    if cost * 20 < case.active() {
+    if !case.worth(cost) {
         return None;
     }
     let longest = case.course.climbs.iter().max_by_key(|climb| climb.lost)?;

@@ -33,7 +33,7 @@ needed = rate x round trip.",
 
 fn check(case: &Case<'_>) -> Option<Finding> {
     let cost = case.course.lost(Blame::Window);
-    if cost * 20 < case.active() {
+    if !case.worth(cost) {
         return None;
     }
     let (_, most, _) = case.flow.window?;

@@ -28,7 +28,7 @@ until the window opens (RFC 9293 section 3.8.6.1). A larger buffer only delays i
 fn check(case: &Case<'_>) -> Option<Finding> {
     let cost = case.course.lost(Blame::Reader);
     let flow = case.flow;
-    if flow.zero_windows == 0 && cost * 20 < case.active() {
+    if flow.zero_windows == 0 && !case.worth(cost) {
         return None;
     }
     let (least, most, _) = flow.window?;

@@ -28,7 +28,7 @@ application: for its disk, its peer, its own pace. No setting of the network cha
 
 fn check(case: &Case<'_>) -> Option<Finding> {
     let cost = case.course.lost(Blame::Application);
-    if cost * 20 < case.active() {
+    if !case.worth(cost) {
         return None;
     }
     let flow = case.flow;

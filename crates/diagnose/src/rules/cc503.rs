@@ -40,7 +40,7 @@ const LONG: u64 = 16;
 
 fn check(case: &Case<'_>) -> Option<Finding> {
     let (rounds, lost, from, to) = case.course.plateau;
-    if rounds < LONG || lost * 20 < case.active() {
+    if rounds < LONG || !case.worth(lost) {
         return None;
     }
     // CUBIC stands still around the window of the last loss; without a loss there is no such.

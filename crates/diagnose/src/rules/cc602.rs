@@ -9,7 +9,7 @@
 
 use super::case::{Case, Neighbour, number, percent, rate};
 use super::{Confidence, Finding, Rule};
-use crate::course::Limiter;
+use crate::course::{Limiter, SHARED};
 
 pub(super) const RULE: Rule = Rule {
     code: "CC602",
@@ -31,13 +31,12 @@ fn check(case: &Case<'_>) -> Option<Finding> {
     let path = &case.course.path;
     let (share, edge) = (path.share?, path.rate?);
     let busy = case.course.budget.of(Limiter::Path) + case.course.budget.of(Limiter::Recovery);
-    if busy * 4 < case.active() {
+    if !case.course.is_busy() {
         return None;
     }
     let (others, beside) = beside(case);
     let all = edge.max(if beside > 0 { share + others } else { 0.0 });
-    // The histogram of rates has steps of a sixteenth of an octave, and queues of a burst vary.
-    if share >= 0.8 * all {
+    if share >= SHARED * all {
         return None;
     }
     let cost = (busy as f64 * (1.0 - share / all)) as u64;
@@ -81,12 +80,11 @@ fn check(case: &Case<'_>) -> Option<Finding> {
 /// Rate of other transfers of the capture between the same hosts during this one, and how many.
 fn beside(case: &Case<'_>) -> (f64, u64) {
     let (from, to) = (case.flow.first_data.0, case.flow.last_delivery);
-    let Some(own) = case.neighbours.iter().find(|one| one.stream == case.analysis.stream) else {
-        return (0.0, 0);
-    };
-    let near = |one: &&Neighbour| one.stream != own.stream && one.hosts == own.hosts;
+    let Some(own) = Neighbour::of(case.analysis) else { return (0.0, 0) };
+    let from_here = case.neighbours.partition_point(|one| one.hosts < own.hosts);
+    let near = case.neighbours[from_here..].iter().take_while(|one| one.hosts == own.hosts);
     let (mut bytes, mut count) = (0.0, 0);
-    for one in case.neighbours.iter().filter(near) {
+    for one in near.filter(|one| one.stream != own.stream) {
         let overlap = to.min(one.span.1).saturating_sub(from.max(one.span.0));
         let length = one.span.1.saturating_sub(one.span.0).max(1);
         // More than a tenth of the time together, or it does not matter.

@@ -126,6 +126,89 @@ fn what_the_capture_hides() {
     assert!(codes(&Script::new().finish()).contains(&"CC901"));
 }
 
+/// A flight of ten each 50 ms at a path that takes 1 ms a segment; the sixth ACK echoes a mark, and
+/// from then on the flights are of four.
+#[test]
+fn a_window_reduced_for_a_mark_is_the_marks() {
+    let mut script = Script::new();
+    script.open(50_000);
+    let (mut at, mut place) = (50_020, 0);
+    for flight in 0..40_u64 {
+        let size = match flight {
+            0 => 10,
+            1 => 20,
+            2 => 40,
+            _ => 20 + (flight - 3) / 4,
+        };
+        for n in 0..size {
+            match (flight, n) {
+                // CWR goes with the first new data.
+                (3, 0) => script.reduced(at, place, 1_000, false),
+                _ => script.data(at + n, place + n * 1_000, 1_000),
+            }
+        }
+        for n in 0..size {
+            let (when, acked) = (at + 50_000 + n * 200, place + (n + 1) * 1_000);
+            match (flight, n) {
+                (2, 0) => script.echo(when, acked),
+                _ if n + 1 == size || n % 2 == 1 => {
+                    script.ack_window(when, acked, &[], 1_000_000);
+                }
+                _ => {}
+            }
+        }
+        place += size * 1_000;
+        at += 50_000 + size * 200;
+    }
+    let analysis = script.finish();
+    let flow = analysis.main().unwrap();
+    assert_eq!((flow.ecn_echoes, flow.episodes.len(), flow.counts.retransmitted), (1, 1, 0));
+    let diagnosis = Diagnosis::of(&analysis, &[]);
+    assert_eq!(diagnosis.primary, Some("CC206"), "{:#?}", diagnosis.findings);
+    let found = &diagnosis.findings[0];
+    assert!(found.title.contains("reduced 1 time"), "{}", found.title);
+    // No loss is named, and none of the findings of losses.
+    let lossy = |code: &str| code.starts_with("CC20") && code != "CC206";
+    assert!(!diagnosis.findings.iter().any(|found| lossy(found.code)), "{:#?}", diagnosis.findings);
+}
+
+/// Linux says CWR after a loss too; without an echo that is no mark.
+#[test]
+fn a_reduction_without_an_echo_is_no_mark() {
+    let mut script = Script::new();
+    script.open(50_000);
+    script.data(50_020, 0, 1_000);
+    script.ack(100_020, 1_000, &[]);
+    script.reduced(100_040, 1_000, 1_000, true);
+    script.ack(150_020, 2_000, &[]);
+    let analysis = script.finish();
+    let flow = analysis.main().unwrap();
+    assert_eq!((flow.marked, flow.episodes.len()), (1, 0));
+}
+
+/// What a capture without a word from the receiver cannot tell it does not tell.
+#[test]
+fn of_one_direction_no_limit_is_told() {
+    let mut script = Script::new();
+    for n in 0..200 {
+        script.data(n * 20_000, n * 1_000, 1_000);
+    }
+    let analysis = script.finish();
+    assert_eq!(codes(&analysis), ["CC901", "CC902", "CC905"]);
+    let budget = Diagnosis::of(&analysis, &[]).course.budget;
+    assert_eq!(budget.of(crate::Limiter::Unknown), analysis.duration().as_nanos());
+    assert_eq!(budget.whole(), analysis.duration().as_nanos());
+}
+
+/// A lone packet waits for nothing.
+#[test]
+fn one_packet_alone_has_no_limit() {
+    let mut script = Script::new();
+    script.open(50_000);
+    script.data(50_020, 0, 1_000);
+    assert_eq!(codes(&script.finish()), Vec::<&str>::new());
+}
+
 #[test]
 fn a_lost_syn_is_a_timeout() {
     let mut script = Script::new();

@@ -13,17 +13,17 @@ mod wan;
 mod window;
 mod world;
 
-use super::{CaseError, Knob, Measured};
+use super::{CaseError, Knob, Measured, Stop};
 
 /// The scenario of the case.
 pub(crate) const SCENARIO: &str = include_str!("../../../../scenarios/cubic-hz.toml");
 
 /// Runs all groups of rows.
-pub(super) fn measure() -> Result<Measured, CaseError> {
-    let mut rows = table::rows()?;
-    rows.extend(wan::rows()?);
-    rows.extend(friends::rows()?);
-    rows.extend(ramp::rows()?);
+pub(super) fn measure(stop: Stop<'_>) -> Result<Measured, CaseError> {
+    let mut rows = table::rows(stop)?;
+    rows.extend(wan::rows(stop)?);
+    rows.extend(friends::rows(stop)?);
+    rows.extend(ramp::rows(stop)?);
     let exhibit = format!("{EXPLANATION}\n{}", window::table());
     Ok(Measured { knobs: knobs(), rows, exhibit })
 }

@@ -14,7 +14,7 @@ mod sensitivity;
 mod theory;
 mod world;
 
-use super::{CaseError, Knob, Measured};
+use super::{CaseError, Knob, Measured, Stop};
 
 /// The scenario of the case.
 pub(crate) const SCENARIO: &str = include_str!("../../../../scenarios/mathis.toml");
@@ -25,14 +25,14 @@ pub(crate) fn document_path() -> Result<::theory::Path, CaseError> {
 }
 
 /// Runs all groups of rows.
-pub(super) fn measure() -> Result<Measured, CaseError> {
+pub(super) fn measure(stop: Stop<'_>) -> Result<Measured, CaseError> {
     let mut rows = theory::rows()?;
-    rows.extend(headline::rows()?);
-    rows.extend(cycle::rows()?);
-    rows.extend(scaling::rows()?);
-    rows.extend(delayed::rows()?);
-    rows.extend(sensitivity::rows()?);
-    let exhibit = format!("{}\n{EXPLANATION}", scaling::grid()?);
+    rows.extend(headline::rows(stop)?);
+    rows.extend(cycle::rows(stop)?);
+    rows.extend(scaling::rows(stop)?);
+    rows.extend(delayed::rows(stop)?);
+    rows.extend(sensitivity::rows(stop)?);
+    let exhibit = format!("{}\n{EXPLANATION}", scaling::grid(stop)?);
     Ok(Measured { knobs: knobs(), rows, exhibit })
 }
 

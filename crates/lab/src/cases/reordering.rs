@@ -13,19 +13,19 @@ mod ramp;
 mod shorts;
 mod world;
 
-use super::{CaseError, Knob, Measured};
+use super::{CaseError, Knob, Measured, Stop};
 
 /// The scenario of the case.
 pub(crate) const SCENARIO: &str = include_str!("../../../../scenarios/reordering.toml");
 
 /// Runs all groups of rows.
-pub(super) fn measure() -> Result<Measured, CaseError> {
-    let mut rows = cause::rows()?;
-    rows.extend(base::rows()?);
-    rows.extend(ramp::rows()?);
-    rows.extend(rack::rows()?);
-    rows.extend(shorts::rows()?);
-    let exhibit = format!("{EXPLANATION}\n{}", map::table()?);
+pub(super) fn measure(stop: Stop<'_>) -> Result<Measured, CaseError> {
+    let mut rows = cause::rows(stop)?;
+    rows.extend(base::rows(stop)?);
+    rows.extend(ramp::rows(stop)?);
+    rows.extend(rack::rows(stop)?);
+    rows.extend(shorts::rows(stop)?);
+    let exhibit = format!("{EXPLANATION}\n{}", map::table(stop)?);
     Ok(Measured { knobs: knobs(), rows, exhibit })
 }
 
@@ -43,12 +43,12 @@ Why it stays slow
   interrupts take fewer than five packets: the two duplicates before the third release a segment each
   (limited transmit), flights fall apart into runs of three, and a false recovery comes every five
   round trips in place of two.
-  RACK waits a quarter of the round trip for what was passed, so only a longer gap fools it: once, in
-  the first flight, for the D-SACKs of what it sent again widen its window at once. That one recovery
-  leaves a threshold of five segments, and congestion avoidance for the rest. D53832 sees that what
-  was sent again is acknowledged sooner than half a round trip allows, and restores the threshold.
-  The reverts of 14.3 do not help here: new data leaves in the recovery, and the D-SACKs come before
-  it ends, when they are counted but not judged.
+  RACK waits a quarter of the round trip for what was passed, so only a longer gap fools it: in the
+  first flight, and once more before the D-SACKs of what it sent again have widened its window. That
+  leaves a threshold of four or five segments, and congestion avoidance for the rest. D53832 sees
+  that what was sent again is acknowledged sooner than half a round trip allows, and restores the
+  threshold. The reverts of 14.3 do not help with the first: new data leaves in the recovery, and the
+  D-SACKs come before it ends, when they are counted but not judged.
 ";
 
 fn knobs() -> Vec<Knob> {
@@ -78,8 +78,9 @@ fn knobs() -> Vec<Knob> {
         ),
         Knob::new(
             "reorder.timeout",
-            "500 us",
-            "declared: a group that gets no further packet for so long is complete",
+            "500 us beyond the gap from one packet of a group to the next",
+            "declared: a group that gets no further packet for so long is complete; less than the gap \
+             would take apart what the reversal itself spreads",
         ),
         Knob::new(
             "net.inet.tcp.sendspace",

@@ -2,12 +2,13 @@
 //! per aggregate. Slow start then adds at most two segments an ACK, however much it covers.
 //!
 //! `trace` reproduces the mail's trace line by line; `ramp` measures how long slow start
-//! takes to 100 Mbit/s under each way of merging.
+//! takes to 100 Mbit/s under each way of merging, `linux` what Linux makes of the same path.
 
+mod linux;
 mod ramp;
 mod trace;
 
-use super::{CaseError, Knob, Measured};
+use super::{CaseError, Knob, Measured, Stop};
 
 /// The mail's transfer.
 pub(crate) const TRACE: &str = include_str!("../../../../scenarios/slow-start-lro.toml");
@@ -15,9 +16,9 @@ pub(crate) const TRACE: &str = include_str!("../../../../scenarios/slow-start-lr
 pub(crate) const RAMP: &str = include_str!("../../../../scenarios/slow-start-ramp.toml");
 
 /// Runs the trace and all ramps.
-pub(super) fn measure() -> Result<Measured, CaseError> {
-    let (mut rows, side_by_side) = trace::rows()?;
-    rows.extend(ramp::rows()?);
+pub(super) fn measure(stop: Stop<'_>) -> Result<Measured, CaseError> {
+    let (mut rows, side_by_side) = trace::rows(stop)?;
+    rows.extend(ramp::rows(stop)?);
     let exhibit = format!("{side_by_side}\n{EXPLANATION}");
     Ok(Measured { knobs: knobs(), rows, exhibit })
 }

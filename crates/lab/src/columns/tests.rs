@@ -1,5 +1,7 @@
 //! What is written is read back by the reader of the Arrow project.
 
+use std::sync::Mutex;
+
 use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, UInt64Type};
@@ -34,13 +36,14 @@ fn column<'a>(batch: &'a RecordBatch, name: &str) -> &'a ArrayRef {
 fn the_runs_of_a_sweep_come_back() {
     let overrides = StudyOverrides::default();
     let study = Study::load(SCENARIO, "two.toml", &overrides).unwrap();
-    let mut rows: Vec<Row> = Vec::new();
+    let rows: Mutex<Vec<Row>> = Mutex::default();
     let stop = std::sync::atomic::AtomicBool::new(false);
     let keep = |row| {
-        rows.push(row);
+        rows.lock().unwrap().push(row);
         Ok::<(), ()>(())
     };
     crate::sweep::execute(&study, 0..study.runs(), &|_| false, 1, &stop, keep).unwrap();
+    let rows = rows.into_inner().unwrap();
     let keys: Vec<String> = study.axes().concat();
     let mut out = RunColumns::new(&keys, &study.sha256(), Vec::new()).unwrap();
     rows.iter().try_for_each(|row| out.add(row)).unwrap();

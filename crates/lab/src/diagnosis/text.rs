@@ -191,7 +191,7 @@ fn findings(judged: &Judged, diagnosis: &Diagnosis, file: &str, view: View, out:
     }
 }
 
-const LETTERS: [(Limiter, char, &str); 9] = [
+const LETTERS: [(Limiter, char, &str); 10] = [
     (Limiter::Handshake, 'h', "37"),
     (Limiter::SlowStart, 's', "33"),
     (Limiter::Cwnd, 'c', "35"),
@@ -201,6 +201,7 @@ const LETTERS: [(Limiter, char, &str); 9] = [
     (Limiter::Timeout, 't', "31;1"),
     (Limiter::Path, '=', "32"),
     (Limiter::Idle, '.', "90"),
+    (Limiter::Unknown, '?', "90"),
 ];
 
 /// A bar with a letter for each limiter, and their shares.

@@ -69,7 +69,11 @@ fn slow_start() -> Result<Vec<Part>, CaseError> {
 }
 
 fn reordering() -> Result<Vec<Part>, CaseError> {
-    let set = ["duration=700ms", "path.0.forward.2.reorder.gap=5ms"];
+    let set = [
+        "duration=700ms",
+        "path.0.forward.2.reorder.gap=5ms",
+        "path.0.forward.2.reorder.timeout=5500us",
+    ];
     let loaded = load(pictures::REORDERING, "reordering.toml", &set)?;
     let fooled = plots_of(&loaded, "groups", "The base stack behind groups of four turned around")?;
     let fates = [

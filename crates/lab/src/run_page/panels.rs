@@ -152,22 +152,18 @@ pub(super) fn of_flow(kept: Kept, outcome: &FlowOutcome, name: &str, id: &str) -
     }
 }
 
-/// Bytes acknowledged per second in each round. Rounds shorter than the least round-trip time, of
-/// ACKs that come in one go, count with the one behind them.
+/// Bytes acknowledged per second in each round, and nothing between rounds.
 fn rates(kept: &Kept) -> Series {
-    let least = kept.rounds.iter().filter_map(|round| round.min_rtt).min().unwrap_or(1).max(1);
     let mut points = Vec::new();
-    let (mut from, mut acked) = (None, 0);
+    let mut end: Option<i64> = None;
     for round in &kept.rounds {
-        let begin = *from.get_or_insert(round.from);
-        acked += round.acked;
-        let nanos = round.to - begin;
-        if nanos >= least {
-            let bits = i128::from(acked) * 8_000_000_000 / i128::from(nanos);
-            points.push((begin, i64::try_from(bits).unwrap_or(i64::MAX)));
-            (from, acked) = (None, 0);
-        }
+        points.extend(end.filter(|end| *end < round.from).map(|end| (end, 0)));
+        let nanos = (round.to - round.from).max(1);
+        let bits = i128::from(round.acked) * 8_000_000_000 / i128::from(nanos);
+        points.push((round.from, i64::try_from(bits).unwrap_or(i64::MAX)));
+        end = Some(round.to);
     }
+    points.extend(end.map(|end| (end, 0)));
     let series = Series::new("acknowledged in the round", Role::Rate, Mark::Step);
     series.with_points(points)
 }

@@ -1,5 +1,5 @@
-//! Round trip by round trip, as RFC 9406 section 4.2 cuts them: a round ends when all has been
-//! acknowledged that was under way when it began.
+//! Round trip by round trip, as RFC 9406 section 4.2 cuts them: a round ends when more has been
+//! acknowledged than was under way when it began, so that something sent in it has come back.
 
 use record::{Event, SenderState, SentKind};
 
@@ -38,12 +38,24 @@ pub(super) struct Round {
 pub(super) struct Rounds {
     done: Vec<Round>,
     now: Option<Round>,
-    /// Acknowledged, this ends the round.
+    /// What was under way when the round began ends here.
     mark: u64,
-    /// Nothing was under way when it began: what leaves before the first acknowledgment belongs
-    /// to it.
+    /// Nothing was under way then: what leaves before the first acknowledgment is the round, which
+    /// ends when all of it is acknowledged.
     is_flight: bool,
     left_out: u64,
+}
+
+impl Round {
+    /// Goes on with a round that began when this one ended.
+    fn take(&mut self, next: &Self) {
+        self.to = next.to;
+        self.flight = self.flight.max(next.flight);
+        self.acked += next.acked;
+        self.acks += next.acks;
+        self.min_rtt = self.min_rtt.into_iter().chain(next.min_rtt).min();
+        self.max_rtt = self.max_rtt.max(next.max_rtt);
+    }
 }
 
 impl Rounds {
@@ -76,9 +88,11 @@ impl Rounds {
             Event::Acked { una, bytes, .. } => {
                 round.acked += i64::from(bytes);
                 round.acks += 1;
-                if una.0 >= self.mark {
+                let beyond = una.0 > self.mark || (self.is_flight && una.0 == self.mark);
+                let is_idle = state.snd_max <= state.snd_una;
+                if beyond || is_idle {
                     self.end(at);
-                    if state.snd_max > state.snd_una {
+                    if !is_idle {
                         self.begin(at, state);
                     }
                 }
@@ -101,7 +115,14 @@ impl Rounds {
     fn end(&mut self, at: i64) {
         let Some(mut round) = self.now.take() else { return };
         round.to = at;
-        if self.done.len() < KEPT {
+        if let Some(last) = self.done.last_mut()
+            && round.sent == 0
+            && last.to == round.from
+        {
+            // The rest of what the one before had sent: behind a hole that was filled, say, or
+            // at the end of a transfer.
+            last.take(&round);
+        } else if self.done.len() < KEPT {
             self.done.push(round);
         } else {
             self.left_out += 1;

@@ -113,7 +113,7 @@ pub(super) fn rounds(kept: &Kept, plots: &str) -> Table {
         columns,
         rows: rows.collect(),
         note: format!(
-            "A round ends when all has been acknowledged that was under way when it began \
+            "A round ends when more has been acknowledged than was under way when it began \
              (RFC 9406, 4.2). Its number leads to it in the plots.{rest}"
         ),
         plots: plots.into(),

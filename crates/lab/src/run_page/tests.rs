@@ -168,6 +168,55 @@ fn flows_that_share_are_told_second_by_second() {
 }
 
 #[test]
+fn between_answers_nothing_is_acknowledged() {
+    let text = include_str!("../../../../scenarios/shared-bottleneck.toml");
+    let (page, outcome) = page_of(text, &["duration=20s"], 100_000);
+    let number = outcome.flows.iter().position(|flow| flow.name == "browsing").unwrap();
+    let rates = &plots_named(&page, &format!("flow-{number}")).panels[3].series[0];
+    // The area below the curve is what was acknowledged, all of it.
+    let area: f64 = rates
+        .x
+        .windows(2)
+        .zip(&rates.y)
+        .map(|(at, rate)| (at[1] - at[0]) as f64 / 1e9 * *rate as f64 / 8.0)
+        .sum();
+    let bytes = outcome.flows[number].bytes.get() as f64;
+    assert!((0.9..=1.1).contains(&(area / bytes)), "{area} {bytes}");
+    assert!(rates.y.iter().filter(|rate| **rate == 0).count() > 3);
+}
+
+/// A window leaves in one go here, and its ACKs come so: what lies behind a hole is acknowledged
+/// within microseconds of it, and is no round of its own.
+#[test]
+fn what_was_sent_in_a_round_came_back_in_it() {
+    let quic = include_str!("../../../../scenarios/mathis.toml");
+    let burst = "path.0.forward=[{ loss = \"2%\" }, { link = { rate = \"100Gbit/s\", buffer = \"20000p\" } }, \
+                 { delay = \"1ms\" }]";
+    let back = "path.0.return=[{ delay = \"1ms\" }]";
+    let linux = ["host.a.profile=linux-6.18", "host.a.cc=reno", burst, back];
+    // With the round trip of the empty path, in milliseconds.
+    for (text, set, rtt) in [
+        (quic, &["duration=4s"][..], 2.0),
+        (LOSSY, &[burst, back], 2.0),
+        (LOSSY, &linux, 2.0),
+        (LOSSY, &[], 20.0),
+    ] {
+        let (page, _) = page_of(text, set, 100_000);
+        let rounds = &table(&page, "Round by round").rows;
+        assert!(rounds.len() > 20, "{}", rounds.len());
+        for (number, round) in rounds.iter().enumerate() {
+            let took: f64 = round[2].text.parse().unwrap();
+            assert!(took >= rtt, "{set:?}, round {number}: {took} ms");
+        }
+        // Nothing is left out: all that was sent, and the FIN.
+        if text == LOSSY {
+            let acked = rounds.iter().map(|round| round[8].text.parse::<u64>().unwrap());
+            assert_eq!(acked.sum::<u64>(), 3_000_001, "{set:?}");
+        }
+    }
+}
+
+#[test]
 fn ranges_of_quic_are_drawn_as_sack_blocks_are() {
     let text = include_str!("../../../../scenarios/mathis.toml");
     let (page, outcome) = page_of(text, &["duration=3s"], 1_000_000);

@@ -219,9 +219,8 @@ impl Kind for Controller {
     fn read(&self, key: &str, node: &Node, reader: &mut Reader) -> Option<&'static str> {
         let outside: Vec<&str> = reader.controllers.iter().map(|outside| outside.name()).collect();
         let names: Vec<&'static str> = registry::NAMES.into_iter().chain(outside).collect();
-        let expected = quoted(&names);
         let Value::Text(name) = &node.value else {
-            return wrong_kind(key, node, &expected, reader);
+            return wrong_kind(key, node, &quoted(&names), reader);
         };
         if let Some(known) = names.iter().find(|known| *known == name) {
             return Some(known);
@@ -230,8 +229,8 @@ impl Kind for Controller {
             true => format!("`{name}` is not modelled yet"),
             false => format!("{} is no congestion control", node.describe()),
         };
-        let guess = did_you_mean(name, names);
-        reader.report(Fault::new(node.place, message).expected(expected).hint(guess));
+        let fault = Fault::new(node.place, message).expected(quoted(&names));
+        reader.report(fault.hint(did_you_mean(name, names)));
         None
     }
 }

@@ -151,15 +151,15 @@ impl Kind for OneOf {
     type Value = &'static str;
 
     fn read(&self, key: &str, node: &Node, reader: &mut Reader) -> Option<&'static str> {
-        let expected = one_of(self.names.iter().copied());
+        let expected = || one_of(self.names.iter().copied());
         let Value::Text(text) = &node.value else {
-            return wrong_kind(key, node, &expected, reader);
+            return wrong_kind(key, node, &expected(), reader);
         };
         let found = self.names.iter().copied().find(|name| name == text);
         if found.is_none() {
             let fault = Fault::new(node.place, format!("`{key}` cannot be {}", node.describe()));
             let guess = did_you_mean(text, self.names.iter().copied());
-            reader.report(fault.expected(expected).hint(guess));
+            reader.report(fault.expected(expected()).hint(guess));
         }
         found
     }

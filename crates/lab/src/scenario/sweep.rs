@@ -181,7 +181,9 @@ impl<'t> Study<'t> {
         let grid = match Grid::new(&axes, &only) {
             Ok(grid) => grid,
             Err(message) => {
-                reader.report(Fault::new(file.place(0..0), message));
+                // The argument comes last; without any condition there is no such mistake.
+                let place = conditions.last().map_or(file.place(0..0), |&(_, place)| place);
+                reader.report(Fault::new(place, message));
                 Grid::default()
             }
         };

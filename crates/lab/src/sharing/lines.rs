@@ -135,7 +135,14 @@ impl Lines {
 impl Line {
     /// When a packet came that goes; `None` if it is not there.
     fn take(&mut self, packet: PacketNumber) -> Option<Instant> {
-        let place = self.held.iter().position(|(held, _)| *held == packet)?;
+        // A line takes the oldest, a full queue loses the newest; what stands between them is only
+        // searched for where a discipline chooses.
+        let newest = self.held.len().checked_sub(1)?;
+        let is_newest = self.held[newest].0 == packet;
+        let place = match is_newest {
+            true => newest,
+            false => self.held.iter().position(|(held, _)| *held == packet)?,
+        };
         self.held.remove(place).map(|(_, came)| came)
     }
 }

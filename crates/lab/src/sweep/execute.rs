@@ -5,23 +5,21 @@ use std::any::Any;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc;
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use cc::outside::Gone;
 use record::{Event, Movement, Recorder, SenderState, Who};
 use sim::Observer;
+use sim::scenario::Scenario;
 use trace::series::Form;
 use units::Instant;
 
 use super::Row;
-use crate::leave::{Leaving, Left};
+use crate::leave::{self, Left};
 use crate::scenario::{ScenarioError, Study};
 use crate::series::{Plan, SenderSeries};
 use crate::sharing::Sharing;
-
-/// Rows that wait for the one who keeps them, for each thread.
-const WAITING: usize = 64;
 
 /// Why a study came to an early end.
 #[derive(Debug)]
@@ -34,19 +32,20 @@ pub enum Broken<E> {
     Kept(E),
 }
 
-/// Runs those `runs` of `study` that are not `done`, on `threads` threads, and hands each row to
-/// `keep` on the calling thread. Ends early, without an error, once `stop` is set: runs under way
-/// are left.
+/// Runs those `runs` of `study` that are not `done`, on `threads` threads. Each hands its row to
+/// `keep` before it begins another run: what is not kept yet is under way. Ends early, without an
+/// error, once `stop` is set: runs under way are left.
 ///
 /// # Errors
-/// The first that happened; rows that were finished by then have been kept.
-pub fn execute<E>(
+/// That of the run with the lowest number, for any number of threads; rows that were finished by
+/// then have been kept.
+pub fn execute<E: Send>(
     study: &Study<'_>,
     runs: Range<u64>,
     done: &(dyn Fn(u64) -> bool + Sync),
     threads: usize,
     stop: &AtomicBool,
-    mut keep: impl FnMut(Row) -> Result<(), E>,
+    keep: impl Fn(Row) -> Result<(), E> + Sync,
 ) -> Result<(), Broken<E>> {
     execute_with_series(study, runs, done, threads, None, stop, |row, _| keep(row))
 }
@@ -54,61 +53,77 @@ pub fn execute<E>(
 /// The same; each row comes with the series of its run as CSV, if `series` are wanted.
 ///
 /// # Errors
-/// The first that happened; rows that were finished by then have been kept.
-pub fn execute_with_series<E>(
+/// As for [`execute`].
+pub fn execute_with_series<E: Send>(
     study: &Study<'_>,
     runs: Range<u64>,
     done: &(dyn Fn(u64) -> bool + Sync),
     threads: usize,
     series: Option<&Plan>,
     stop: &AtomicBool,
-    mut keep: impl FnMut(Row, Option<Vec<u8>>) -> Result<(), E>,
+    keep: impl Fn(Row, Option<Vec<u8>>) -> Result<(), E> + Sync,
 ) -> Result<(), Broken<E>> {
-    let threads = threads.max(1);
     let end = runs.end.min(study.runs());
     let next = AtomicU64::new(runs.start);
     let over = AtomicBool::new(false);
-    let (sender, rows) = mpsc::sync_channel(WAITING * threads);
-    thread::scope(|scope| {
-        for _ in 0..threads {
-            let sender = sender.clone();
-            let (next, over) = (&next, &over);
-            scope.spawn(move || {
-                while !stop.load(Ordering::Relaxed) && !over.load(Ordering::Relaxed) {
-                    let run = next.fetch_add(1, Ordering::Relaxed);
-                    if run >= end {
-                        break;
-                    }
-                    if !done(run) && sender.send(simulate(study, run, series, stop)).is_err() {
-                        break;
-                    }
-                }
-            });
-        }
-        drop(sender);
-        let mut broken = None;
-        for row in rows {
-            let kept = match row {
-                Ok((row, series)) if broken.is_none() => keep(row, series).map_err(Broken::Kept),
-                Ok(_) => Ok(()),
-                Err(Fault::Scenario(run, errors)) => Err(Broken::Scenario(run, errors)),
-                Err(Fault::Run(run, message)) => Err(Broken::Run(run, message)),
-                Err(Fault::Left) => Ok(()),
+    let broken: Mutex<Option<(u64, Broken<E>)>> = Mutex::new(None);
+    let work = || {
+        let mut at_hand = AtHand::default();
+        while !stop.load(Ordering::Relaxed) && !over.load(Ordering::Relaxed) {
+            let run = next.fetch_add(1, Ordering::Relaxed);
+            if run >= end {
+                break;
+            }
+            if done(run) {
+                continue;
+            }
+            let error = match simulate(study, run, &mut at_hand, series, stop) {
+                Ok((row, series)) => keep(row, series).err().map(Broken::Kept),
+                Err(Fault::Scenario(errors)) => Some(Broken::Scenario(run, errors)),
+                Err(Fault::Run(message)) => Some(Broken::Run(run, message)),
+                Err(Fault::Left) => None,
             };
-            if let Err(error) = kept {
+            if let Some(error) = error {
                 over.store(true, Ordering::Relaxed);
-                broken.get_or_insert(error);
+                // Runs of lower numbers have begun and come to their ends.
+                let mut first = broken.lock().unwrap_or_else(PoisonError::into_inner);
+                if first.as_ref().is_none_or(|(other, _)| run < *other) {
+                    *first = Some((run, error));
+                }
             }
         }
-        broken.map_or(Ok(()), Err)
-    })
+    };
+    thread::scope(|scope| {
+        for _ in 0..threads.max(1) {
+            scope.spawn(work);
+        }
+    });
+    let broken = broken.into_inner().unwrap_or_else(PoisonError::into_inner);
+    broken.map_or(Ok(()), |(_, error)| Err(error))
 }
 
 /// Why there is no row.
 enum Fault {
-    Scenario(u64, Vec<ScenarioError>),
-    Run(u64, String),
+    Scenario(Vec<ScenarioError>),
+    Run(String),
     Left,
+}
+
+/// The point whose scenario was read last, and that: its repetitions differ in their seeds alone.
+#[derive(Default)]
+struct AtHand(Option<(u64, Scenario)>);
+
+impl AtHand {
+    fn scenario(&mut self, study: &Study<'_>, run: u64) -> Result<&Scenario, Vec<ScenarioError>> {
+        let point = run / study.repeat();
+        let known = self.0.take().filter(|(known, _)| *known == point);
+        let mut scenario = match known {
+            Some((_, scenario)) => scenario,
+            None => study.scenario(run)?,
+        };
+        scenario.seed = study.seed(run);
+        Ok(&self.0.insert((point, scenario)).1)
+    }
 }
 
 /// A row, and the series of its run.
@@ -117,31 +132,30 @@ type Done = (Row, Option<Vec<u8>>);
 fn simulate(
     study: &Study<'_>,
     run: u64,
+    at_hand: &mut AtHand,
     series: Option<&Plan>,
     stop: &AtomicBool,
 ) -> Result<Done, Fault> {
-    let scenario = study.scenario(run).map_err(|errors| Fault::Scenario(run, errors))?;
-    let mut told = series.map(|plan| SenderSeries::new(&scenario, plan));
+    let scenario = at_hand.scenario(study, run).map_err(Fault::Scenario)?;
+    let mut told = series.map(|plan| SenderSeries::new(scenario, plan));
     // A fault of the program in one run must not take the others with it.
     let work = || {
-        let mut seen = Sharing::concerns(&scenario).then(|| Sharing::new(&scenario));
+        let mut seen = Sharing::concerns(scenario).then(|| Sharing::new(scenario));
         let outcome = match (&mut told, &mut seen) {
-            (None, None) => sim::run(&scenario, &mut Leaving(&mut record::Off, stop))?,
-            (None, Some(seen)) => sim::run(&scenario, &mut Leaving(seen, stop))?,
-            (Some(told), None) => sim::run(&scenario, &mut Leaving(told, stop))?,
-            (Some(told), Some(seen)) => {
-                sim::run(&scenario, &mut Leaving(&mut Beside(told, seen), stop))?
-            }
+            (None, None) => leave::run(scenario, &mut record::Off, stop)?,
+            (None, Some(seen)) => leave::run(scenario, seen, stop)?,
+            (Some(told), None) => leave::run(scenario, told, stop)?,
+            (Some(told), Some(seen)) => leave::run(scenario, &mut Beside(told, seen), stop)?,
         };
-        let report = seen.map(|seen| seen.report(&scenario, &outcome)).unwrap_or_default();
+        let report = seen.map(|seen| seen.report(scenario, &outcome)).unwrap_or_default();
         Ok::<_, sim::SetupError>((outcome, report))
     };
     let (outcome, sharing) = catch_unwind(AssertUnwindSafe(work))
         .map_err(|thrown| match Left::is(&*thrown) {
             true => Fault::Left,
-            false => Fault::Run(run, why(&thrown)),
+            false => Fault::Run(why(&thrown)),
         })?
-        .map_err(|error| Fault::Run(run, format!("the scenario cannot be set up: {error:?}")))?;
+        .map_err(|error| Fault::Run(format!("the scenario cannot be set up: {error:?}")))?;
     let series = told.map(|told| {
         let mut csv = Vec::new();
         // Writing into memory does not fail.
@@ -178,3 +192,64 @@ impl Recorder for Beside<'_> {
 }
 
 impl Observer for Beside<'_> {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::StudyOverrides;
+
+    const STUDY: &str = "title = 'two hosts'\nduration = '10s'\nhost.a.profile = 'linux-6.18'\n\
+        host.b.profile = 'linux-6.18'\n\
+        path = [ { from = 'a', to = 'b', forward = [ { link = { rate = '1Gbit/s', buffer = '1MB' } }, \
+        { delay = '1ms' } ], return = [ { delay = '1ms' } ] } ]\n\
+        flow = [ { name = 'up', from = 'a', to = 'b', bulk = '10kB' } ]\n";
+
+    fn grid(axes: &[&str], repeat: u64) -> StudyOverrides {
+        let axes = axes.iter().map(|&axis| axis.to_owned()).collect();
+        StudyOverrides { axes, repeat: Some(repeat), ..StudyOverrides::default() }
+    }
+
+    /// So that a crash costs no run but those under way, however slowly rows are written.
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "writing takes time of the wall clock")]
+    fn no_thread_begins_a_run_before_it_has_kept_the_last() {
+        for threads in [1, 3] {
+            let begun = AtomicU64::new(0);
+            let kept = AtomicU64::new(0);
+            let begins = |_| {
+                begun.fetch_add(1, Ordering::SeqCst);
+                false
+            };
+            let grid = grid(&["a.cc=cubic,reno"], 20);
+            let study = Study::load(STUDY, "two.toml", &grid).unwrap();
+            execute(&study, 0..40, &begins, threads, &AtomicBool::new(false), |_| {
+                thread::sleep(core::time::Duration::from_millis(2));
+                // What has begun and is not kept, this one included. Others go on between the two looks.
+                let begun = begun.load(Ordering::SeqCst);
+                let kept = kept.fetch_add(1, Ordering::SeqCst);
+                assert!(begun <= kept + threads as u64, "{begun} {kept}");
+                Ok::<_, ()>(())
+            })
+            .unwrap();
+            assert_eq!(kept.into_inner(), 40);
+        }
+    }
+
+    #[test]
+    fn the_first_run_that_cannot_be_done_is_told_whatever_the_threads() {
+        // Each value is right; a sender of FreeBSD with Linux' controller is not.
+        let grid = grid(&["a.profile=linux-6.18,freebsd-14.3", "a.cc=cubic,bbr"], 10);
+        let study = Study::load(STUDY, "two.toml", &grid).unwrap();
+        for threads in [1, 2, 7] {
+            let kept = AtomicU64::new(0);
+            let keep = |_| {
+                kept.fetch_add(1, Ordering::SeqCst);
+                Ok::<_, ()>(())
+            };
+            let stop = AtomicBool::new(false);
+            let broken = execute(&study, 0..40, &|_| false, threads, &stop, keep);
+            assert!(matches!(broken, Err(Broken::Scenario(30, _))), "{broken:?}");
+            assert_eq!(kept.into_inner(), 30);
+        }
+    }
+}

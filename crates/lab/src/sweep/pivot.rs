@@ -2,6 +2,8 @@
 
 mod lines;
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 use trace::svg::{HeatCell, HeatMap};
 
@@ -28,9 +30,29 @@ pub struct Question {
 #[derive(Debug, Clone)]
 pub struct Pivot {
     question: Question,
-    sides: Vec<Vec<String>>,
-    tops: Vec<Vec<String>>,
+    sides: Lines,
+    tops: Lines,
     cells: Vec<Vec<Summary>>,
+}
+
+/// The values of the keys along one side, in the order in which they first appeared.
+#[derive(Debug, Clone, Default)]
+struct Lines {
+    values: Vec<Vec<String>>,
+    /// Place of each among them.
+    places: BTreeMap<Vec<String>, usize>,
+}
+
+impl Lines {
+    fn place(&mut self, values: Vec<String>) -> usize {
+        if let Some(&known) = self.places.get(&values) {
+            return known;
+        }
+        let place = self.values.len();
+        self.values.push(values.clone());
+        self.places.insert(values, place);
+        place
+    }
 }
 
 /// A cell for programs.
@@ -55,14 +77,14 @@ pub struct Cell {
 impl Pivot {
     /// An empty table.
     pub fn new(question: Question) -> Self {
-        Self { question, sides: Vec::new(), tops: Vec::new(), cells: Vec::new() }
+        Self { question, sides: Lines::default(), tops: Lines::default(), cells: Vec::new() }
     }
 
     /// Adds a run; values of keys come in the order in which they first appear.
     pub fn add(&mut self, row: &Row) {
         let side = values(&self.question.rows, row);
         let top = values(&self.question.columns, row);
-        let (side, top) = (place(&mut self.sides, side), place(&mut self.tops, top));
+        let (side, top) = (self.sides.place(side), self.tops.place(top));
         if self.cells.len() <= side {
             self.cells.resize_with(side + 1, Vec::new);
         }
@@ -81,8 +103,8 @@ impl Pivot {
     /// All cells that hold anything.
     pub fn cells(&self) -> Vec<Cell> {
         let mut found = Vec::new();
-        for (side, line) in self.sides.iter().zip(&self.cells) {
-            for (top, cell) in self.tops.iter().zip(line) {
+        for (side, line) in self.sides.values.iter().zip(&self.cells) {
+            for (top, cell) in self.tops.values.iter().zip(line) {
                 if cell.count > 0 {
                     found.push(Cell {
                         row: side.clone(),
@@ -108,15 +130,15 @@ impl Pivot {
     pub fn text(&self) -> String {
         let (scale, unit) = self.unit();
         let mut head: Vec<String> = self.question.rows.clone();
-        head.extend(self.tops.iter().map(|top| {
+        head.extend(self.tops.values.iter().map(|top| {
             let pair = |(key, value): (&String, &String)| format!("{key}={value}");
             let pairs: Vec<String> = self.question.columns.iter().zip(top).map(pair).collect();
             if pairs.is_empty() { self.question.figure.name.to_owned() } else { pairs.join(" ") }
         }));
         let mut rows = vec![head];
-        for (side, line) in self.sides.iter().zip(&self.cells) {
+        for (side, line) in self.sides.values.iter().zip(&self.cells) {
             let mut cells = side.clone();
-            for top in 0..self.tops.len() {
+            for top in 0..self.tops.values.len() {
                 let cell = line.get(top).copied().unwrap_or_default();
                 cells.push(match (cell.count, cell.confidence()) {
                     (0, _) => "–".to_owned(),
@@ -154,7 +176,7 @@ impl Pivot {
             }
         };
         let cells = self.cells.iter().flat_map(|line| {
-            (0..self.tops.len())
+            (0..self.tops.values.len())
                 .map(|top| line.get(top).copied().filter(|found| found.count > 0).map(cell))
         });
         let end = |value: f64| match value.is_finite() {
@@ -167,8 +189,8 @@ impl Pivot {
             title,
             subtitle: &subtitle,
             sides: [&self.question.rows.join(", "), &self.question.columns.join(", ")],
-            rows: self.sides.iter().map(|side| side.join(", ")).collect(),
-            columns: self.tops.iter().map(|top| top.join(", ")).collect(),
+            rows: self.sides.values.iter().map(|side| side.join(", ")).collect(),
+            columns: self.tops.values.iter().map(|top| top.join(", ")).collect(),
             cells: cells.collect(),
             ends: [end(least), end(most)],
         };
@@ -214,13 +236,6 @@ fn values(keys: &[String], row: &Row) -> Vec<String> {
         }
     };
     keys.iter().map(value).collect()
-}
-
-fn place(known: &mut Vec<Vec<String>>, values: Vec<String>) -> usize {
-    known.iter().position(|known| *known == values).unwrap_or_else(|| {
-        known.push(values);
-        known.len() - 1
-    })
 }
 
 /// With four significant digits, without idle zeros.

@@ -8,6 +8,7 @@ use sim::Observer;
 use theory::Path;
 use units::{Bytes, Duration, HostId, Instant};
 
+use crate::leave::{self, NEVER, Stop};
 use crate::scenario::{Overrides, ScenarioError, load};
 
 /// How the run loses packets.
@@ -80,6 +81,19 @@ pub fn measure(
     expected_bps: f64,
     trial: &Trial,
 ) -> Result<Measured, Vec<ScenarioError>> {
+    measure_until(path, expected_bps, trial, &NEVER)
+}
+
+/// The same; leaves the run once `stop` is set, by unwinding with [`crate::leave::Left`].
+///
+/// # Errors
+/// As for [`measure`].
+pub fn measure_until(
+    path: &Path,
+    expected_bps: f64,
+    trial: &Trial,
+    stop: Stop<'_>,
+) -> Result<Measured, Vec<ScenarioError>> {
     let warm_up = path.rtt().saturating_mul(WARM_UP_RTTS).max(WARM_UP_LEAST);
     let segments = (LOSSES / path.p()).min(MOST_SEGMENTS);
     let seconds = segments * path.mss().get() as f64 * 8.0 / expected_bps.max(1.0);
@@ -90,10 +104,10 @@ pub fn measure(
     let is_quic = loaded.scenario.hosts.first().is_some_and(|host| host.quic.is_some());
     let (outcome, bytes) = if is_quic {
         let mut packets = Packets { from, under_way: VecDeque::new(), bytes: 0 };
-        (sim::run(&loaded.scenario, &mut packets), packets.bytes)
+        (leave::run(&loaded.scenario, &mut packets, stop), packets.bytes)
     } else {
         let mut reads = Reads { from, bytes: 0 };
-        (sim::run(&loaded.scenario, &mut reads), reads.bytes)
+        (leave::run(&loaded.scenario, &mut reads, stop), reads.bytes)
     };
     let outcome = outcome.map_err(|_| Vec::new())?;
     let Some(flow) = outcome.flows.first() else { return Err(Vec::new()) };

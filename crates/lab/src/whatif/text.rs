@@ -32,7 +32,8 @@ impl WhatIf {
         out.push_str(&aligned(&rows));
         writeln!(out, "\nthe same transfer simulated, by sender")?;
         let mut rows = vec![
-            ["  sender", "time", "goodput", "against recorded", "course off by"].map(str::to_owned),
+            ["  sender", "time", "goodput", "against recorded", "course off by", "windows"]
+                .map(str::to_owned),
         ];
         rows.extend(self.senders.iter().map(|one| {
             let [time, goodput] = figures(&one.course);
@@ -43,14 +44,15 @@ impl WhatIf {
                 goodput,
                 format!("{ratio:+.1} %"),
                 format!("{:.1} % of the time", one.misfit * 100.0),
+                if one.told_by_windows { "as recorded" } else { "" }.to_owned(),
             ]
         }));
         out.push_str(&aligned(&rows));
         if !self.licensed {
             writeln!(
                 out,
-                "\nwarning: no sender follows the recorded course within 10 %: what follows says \
-                 little about this path"
+                "\nwarning: the first of them does not follow the recorded course within 10 %: what \
+                 follows says little about this path"
             )?;
         }
         if self.alternatives.is_empty() {

@@ -337,9 +337,68 @@ to = "q"
 bulk = "0B"
 "#;
 
+/// Every third packet back is lost. Behind two empty probes that is the limit told anew, each time:
+/// a probe has to carry the limit that is under way.
+const IN_STEP: &str = r#"
+seed = 3
+
+[host.q]
+profile = "quic-rfc9002"
+
+[host.r]
+profile = "quic-rfc9002"
+
+[host.r.knobs]
+"initial_max_stream_data" = "2775B"
+
+[[path]]
+from = "q"
+to = "r"
+forward = [
+    { jitter = "28us" },
+]
+return = [
+    { loss = { pass = 2 } },
+    { outage = { from = "28us", until = "67010466us" } },
+]
+
+[[flow]]
+name = "f1"
+from = "q"
+to = "r"
+bulk = "20kB"
+start = "1593us"
+"#;
+
+/// The client's Finished is lost, and a window full of data waits for it, of which no timeout tells.
+const UNREADABLE: &str = r#"
+seed = 1621784777
+
+[host.q]
+profile = "quic-inet-2025-03"
+
+[host.r]
+profile = "quic-rfc9002"
+
+[[path]]
+from = "q"
+to = "r"
+forward = [
+    { reorder = { swap = "7%" } },
+    { reorder = { reverse = 3, gap = "1501us" } },
+]
+return = []
+
+[[flow]]
+name = "f8"
+from = "q"
+to = "r"
+bulk = "8720B"
+"#;
+
 #[test]
 fn quic_in_worlds_that_once_failed() {
-    for text in [LATE, TWO_PROBES, BEYOND, OVERTAKEN] {
+    for text in [LATE, TWO_PROBES, BEYOND, OVERTAKEN, IN_STEP, UNREADABLE] {
         assert!(judge(text).is_ok(), "{:?}\n{text}", judge(text));
     }
 }

@@ -50,6 +50,28 @@ fn a_lost_limit_is_told_again_section_13_3() {
     assert_eq!(pair.ends[SERVER].recv.taken(), 100_000);
 }
 
+/// Empty probes would leave it to their acknowledgments to tell that the limit was lost: where a link
+/// loses every third packet, that is the limit told then, for ever.
+#[test]
+fn a_probe_carries_the_limits_that_are_under_way_section_6_2_4() {
+    let small = Profile { windows: Windows { connection: 20_000, stream: 20_000 }, ..RFC9002 };
+    let mut lost = 0;
+    let mut pair = Pair::new(RFC9002, small, ms(10)).losing(move |side, packet| {
+        let hit = side == SERVER && packet.max_data.is_some() && lost < 1;
+        lost += u32::from(hit);
+        hit
+    });
+    pair.connected();
+    // The whole of the window, after which the client is silent.
+    pair.write(CLIENT, 100_000);
+    pair.run_for(ms(20_000));
+    let mut sent = pair.sent.iter().filter(|sent| sent.from == SERVER);
+    let first = sent.by_ref().find(|sent| sent.lost).unwrap();
+    assert!(first.packet.max_data.is_some());
+    let probe = sent.find(|sent| sent.packet.is_ack_eliciting()).unwrap();
+    assert_eq!((probe.packet.ping, probe.packet.max_data), (false, first.packet.max_data));
+}
+
 #[test]
 fn the_last_packet_of_an_odd_flight_waits_for_the_delay() {
     let mut pair = Pair::new(INET_2025_02, INET_2025_02, ms(10));

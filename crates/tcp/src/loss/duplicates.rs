@@ -1,12 +1,14 @@
 //! Losses told by duplicate acknowledgments alone: RFC 5681 section 3.2 and RFC 6582, as in
-//! tcp_do_segment and tcp_newreno_partial_ack of FreeBSD.
+//! tcp_do_segment, tcp_do_prr_ack and tcp_newreno_partial_ack of FreeBSD.
 
 use cc::{Controller, Recovered, Signal as Sign};
 use machine::Cx;
 use record::{Cause, Event, Purpose, Recorder};
+use recovery::holes::Changed;
+use recovery::prr::freebsd::{Prr, PrrAck, Recovery};
 use units::{Bytes, Offset};
 
-use super::Heard;
+use super::{Heard, Repair};
 use crate::endpoint::Endpoint;
 use crate::profile::Family;
 use crate::rates::Delivery;
@@ -78,7 +80,8 @@ impl Endpoint {
         cx.emit(|| Event::DupAck { count });
         if self.cc.in_recovery() {
             // Each one tells that a segment has left the network (RFC 5681 section 3.2, step 4).
-            self.overrule_window(Bytes(self.cwnd() + self.maxseg()));
+            let window = self.reduced_window().unwrap_or(self.cwnd() + self.maxseg());
+            self.overrule_window(Bytes(window));
             self.emit_window(cx, Cause::Recovering);
             self.call_output();
         } else if count == DUP_THRESHOLD {
@@ -132,13 +135,45 @@ impl Endpoint {
         }
     }
 
+    /// FreeBSD's tcp_do_prr_ack for another duplicate in recovery; `None` where each one inflates the
+    /// window by a segment.
+    fn reduced_window(&mut self) -> Option<u64> {
+        let snd = &self.snd;
+        let (una, nxt, max) = (snd.una.0 as i64, snd.nxt.0 as i64, snd.max.0 as i64);
+        let recover = self.cc.recovery_point().0 as i64;
+        let control = self.cc.control();
+        let ssthresh = control.ssthresh.unwrap_or(control.window).get();
+        let (maxseg, dup_acks) = (self.mss(), u64::from(self.snd.dup_acks));
+        let Repair::Duplicates(Some(prr)) = &mut self.snd.repair else { return None };
+        Some(prr.on_ack(&PrrAck {
+            recovery: Recovery::Duplicates,
+            changed: Changed::None,
+            maxseg,
+            ssthresh,
+            delivered: 0,
+            sack_bytes_rexmit: 0,
+            nxt: nxt - una,
+            outstanding: (max - una) as u64,
+            recover: recover - una,
+            pipe: 0,
+            dup_acks,
+        }))
+    }
+
     fn enter_recovery<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
         self.totals.fast_recoveries += 1;
         let change = self.cc.on_congested(&self.congested(cx.now, Sign::Loss));
         self.snd.again = Some(Cause::FastRetransmit);
         self.snd.timed = None;
+        let flight = (self.snd.nxt - self.snd.una).max(1);
+        // What limited transmit let go has left already (FreeBSD alone counts it).
+        let mut left = DUP_THRESHOLD;
+        if let Repair::Duplicates(Some(prr)) = &mut self.snd.repair {
+            *prr = Prr::begin(flight, 0);
+            left -= self.snd.limited.min(DUP_THRESHOLD);
+        }
         let ssthresh = self.cc.control().ssthresh.map_or(0, Bytes::get);
-        self.overrule_window(Bytes(ssthresh + u64::from(DUP_THRESHOLD) * self.maxseg()));
+        self.overrule_window(Bytes(ssthresh + u64::from(left) * self.maxseg()));
         self.note(cx, change, Cause::FastRetransmit);
         self.call_output();
     }
@@ -147,10 +182,48 @@ impl Endpoint {
 #[cfg(test)]
 mod tests {
     use cc::Controller;
+    use packet::Flags;
     use units::Duration;
 
     use crate::Side;
     use crate::tests::pair::{Pair, config};
+
+    #[test]
+    fn freebsd_reduces_in_proportion_without_sack_too() {
+        // tcp_do_prr_ack. Ten segments and two of limited transmit are under way, five are to be left:
+        // five twelfths of a segment for each duplicate beyond the third, rounded up by a segment less
+        // a byte and down to whole ones, less what was sent again. RFC 5681 inflates the window from
+        // eight segments on by one each time: the eighth duplicate lets the first one go.
+        let sent_at = |system: &str| {
+            let mut client = config(system, Side::Client);
+            client.profile.sack = false;
+            client.tso = false;
+            let mut pair = Pair::new(client, config("linux-6.18", Side::Server));
+            pair.to_write = 100_000;
+            pair.lose = |_, segment| segment.payload > 0;
+            pair.run(Duration::from_millis(150));
+            let duplicate = pair.forge(Flags::ACK, 1, 1);
+            let max = |pair: &Pair| pair.client.sender_state().snd_max;
+            let mut sent = Vec::new();
+            for count in 1..=9 {
+                let before = max(&pair);
+                pair.hear(&duplicate);
+                pair.serve();
+                if count == 1 {
+                    // It opens the window of the handshake: a duplicate comes after it.
+                    pair.hear(&duplicate);
+                    pair.serve();
+                }
+                if max(&pair) > before {
+                    sent.push(count);
+                }
+            }
+            assert!(pair.client.cc.in_recovery());
+            sent
+        };
+        assert_eq!(sent_at("freebsd-14.3"), [1, 2, 6, 8]);
+        assert_eq!(sent_at("rfc"), [1, 2, 8, 9]);
+    }
 
     #[test]
     fn linux_stays_in_recovery_until_more_is_acknowledged_than_was_under_way() {

@@ -305,6 +305,9 @@ impl Endpoint {
             return;
         }
         let point = self.cc.recovery_point();
+        if let Repair::Duplicates(Some(prr)) = &mut self.snd.repair {
+            prr.on_sent(len);
+        }
         let loss = holes_of!(self);
         loss.prr.on_sent(len);
         if hole {

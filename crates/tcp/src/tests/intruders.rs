@@ -69,6 +69,41 @@ fn challenges_are_limited() {
 }
 
 #[test]
+fn linux_does_not_answer_bare_acks_out_of_place_for_ever() {
+    // tcp_oow_rate_limited: one in half a second, but each segment with data.
+    for (system, bare, data) in [("linux-6.18", 1, 10), ("freebsd-14.3", 10, 10)] {
+        let mut pair = established(system);
+        pair.hear(&packet::Segment { payload: 100, ..pair.forge(Flags::ACK, 1, 1) });
+        let mut answers = |payload| {
+            let old = packet::Segment { payload, ..pair.forge(Flags::ACK, 50, 1) };
+            (0..10).map(|_| pair.hear(&old).len()).sum::<usize>()
+        };
+        assert_eq!((answers(0), answers(10)), (bare, data), "{system}");
+        pair.now += Duration::from_secs(1);
+        let old = pair.forge(Flags::ACK, 50, 1);
+        assert_eq!(pair.hear(&old).len(), 1, "{system}");
+    }
+}
+
+#[test]
+fn a_flood_of_syns_is_not_answered_in_kind_by_linux() {
+    for (system, most) in [("linux-6.18", 2), ("freebsd-14.3", 21)] {
+        let mut pair = Pair::of("rfc", system);
+        // The third part of the handshake never comes.
+        pair.lose = |_, segment| segment.dir == packet::Dir::Reverse;
+        pair.run(Duration::from_millis(60));
+        let syn = pair.log[0];
+        assert!(syn.flags == Flags::SYN);
+        for _ in 0..20 {
+            pair.arrive(&syn);
+            pair.serve();
+        }
+        let answers = pair.log.iter().filter(|s| s.flags == Flags::SYN | Flags::ACK).count();
+        assert_eq!(answers, most, "{system}");
+    }
+}
+
+#[test]
 fn what_belongs_to_no_connection_is_answered_with_a_reset() {
     let mut pair = established("freebsd-13.2");
     let exact = pair.forge(Flags::RST, 1, 0);

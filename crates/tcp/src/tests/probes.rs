@@ -65,6 +65,70 @@ fn probes_come_less_and_less_often() {
     assert!(twenty > ten, "it never gives up");
 }
 
+/// What is sent after nobody answers any more.
+fn unanswered(pair: &mut Pair) -> Vec<packet::Segment> {
+    pair.lose = |_, _| true;
+    let before = pair.log.len();
+    pair.run(HOUR.saturating_mul(4));
+    pair.log[before..].to_vec()
+}
+
+#[test]
+fn linux_asks_a_silent_peer_about_its_window_fifteen_times() {
+    // tcp_probe_timer: icsk_probes_out against tcp_retries2; every ACK begins anew.
+    let mut pair = stuffed("linux-6.18");
+    pair.run(Duration::from_secs(1_200));
+    let sent = unanswered(&mut pair);
+    assert_eq!(sent.len(), 15);
+    assert!(sent.iter().all(|s| s.flags == Flags::ACK && s.payload == 0));
+    assert_eq!(pair.client.state(), State::Closed);
+    assert!(pair.signals.contains(&(Side::Client, Signal::Aborted)));
+}
+
+#[test]
+fn freebsd_asks_a_silent_peer_for_as_long_as_all_timeouts_would_take() {
+    // tcp_timer_persist: 12 doublings, and silence for TCP_REXMTVAL * 2559 or two hours.
+    let mut pair = stuffed("freebsd-13.2");
+    let heard = pair.log.len();
+    let last = pair.now;
+    let limit = pair.client.rtt.all_timeouts().unwrap();
+    let sent = unanswered(&mut pair);
+    assert!(
+        heard > 0 && limit > Duration::from_secs(200) && limit < HOUR.saturating_mul(2),
+        "{limit:?}"
+    );
+    let silent = pair.now.since(last);
+    assert!(silent >= limit && silent < limit + Duration::from_secs(121), "{silent:?} {limit:?}");
+    assert!(sent.len() > 3 && sent[sent.len() - 1].flags.has(Flags::RST));
+    assert_eq!(pair.client.state(), State::Closed);
+}
+
+#[test]
+fn freebsd_asks_for_a_minute_only_if_nobody_is_left_who_writes() {
+    let mut pair = stuffed("freebsd-14.3");
+    pair.with(Side::Client, |_, end| end.close());
+    let (from, sent) = (pair.now, unanswered(&mut pair));
+    assert!(pair.now.since(from) < Duration::from_secs(180), "{:?}", pair.now);
+    assert!(sent[sent.len() - 1].flags.has(Flags::RST));
+}
+
+#[test]
+fn a_connection_that_times_out_is_ended_with_a_reset_by_freebsd_alone() {
+    // tcp_drop of FreeBSD; tcp_write_err of Linux sends nothing.
+    for (system, told) in
+        [("freebsd-14.3", true), ("freebsd-rack-14.3", true), ("linux-6.18", false)]
+    {
+        let mut pair = Pair::new(config(system, Side::Client), config("linux-6.18", Side::Server));
+        pair.run(Duration::from_secs(1));
+        pair.lose = |_, _| true;
+        pair.with(Side::Client, |cx, end| assert_eq!(end.write(cx, 100), 100));
+        pair.run(HOUR);
+        assert_eq!(pair.client.state(), State::Closed, "{system}");
+        let last = pair.log[pair.log.len() - 1];
+        assert_eq!(last.flags.has(Flags::RST), told, "{system}: {last:?}");
+    }
+}
+
 fn watched(client: &str) -> Pair {
     let mut config_of_client = config(client, Side::Client);
     config_of_client.keepalive = Some(Keepalive {
@@ -140,6 +204,18 @@ fn no_probe_goes_while_data_is_under_way() {
     pair.run(Duration::from_secs(20));
     assert!(pair.log.len() > before + 3);
     assert!(pair.log[before..].iter().all(|s| s.payload == 100), "{:?}", &pair.log[before..]);
+}
+
+#[test]
+fn what_is_under_way_keeps_a_connection_of_linux_and_not_of_freebsd() {
+    // tcp_keepalive_timer starts over while packets are out; tcp_timer_keep asks and gives up.
+    for (system, state) in [("linux-6.18", State::Established), ("freebsd-14.3", State::Closed)] {
+        let mut pair = watched(system);
+        pair.lose = |_, _| true;
+        pair.with(Side::Client, |cx, end| assert_eq!(end.write(cx, 100), 100));
+        pair.run(Duration::from_secs(135));
+        assert_eq!(pair.client.state(), state, "{system}");
+    }
 }
 
 #[test]

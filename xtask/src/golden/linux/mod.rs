@@ -113,7 +113,7 @@ fn replay_one(
     let name = transfer.file_name().unwrap_or_default().to_string_lossy();
     let recording = Recording::open(file)?;
     let Some(tally) = replay::replay(&recording) else {
-        println!("{name} flow {flow} no replay yet: {:?}", recording.algorithm);
+        println!("{name} flow {flow} followed by a test of crate cc: {:?}", recording.algorithm);
         return Ok(());
     };
     verdict.replayed += 1;

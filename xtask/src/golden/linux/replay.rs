@@ -112,7 +112,7 @@ impl Replayed for LinuxCubic {
     }
 }
 
-/// Replays a recording; `None` if the controller is not modelled.
+/// Replays a recording; `None` for BBR, whose own state `crates/cc/src/bbr/recordings.rs` follows.
 pub(super) fn replay(recording: &Recording) -> Option<Tally> {
     match recording.algorithm {
         Algorithm::Reno => Some(Run::new(LinuxReno::new(), recording).run()),

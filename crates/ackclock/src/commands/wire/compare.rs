@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use lab::overlay::{Course, Courses, overlay, with_longer_rtt};
 use lab::run_report::FlowReport;
+use lab::wire_page;
 use lab::wire_report::ModelReport;
 use sim::scenario::Scenario;
 use units::Duration;
@@ -25,7 +26,12 @@ pub(super) fn run(args: CompareArgs) -> Result<ExitCode, Failure> {
     let scenario = &loaded.scenario;
     let svg = args.svg.as_deref().map(|path| create(path, &file)).transpose()?;
     let pcap = args.pcap.as_deref().map(|path| create(path, &file)).transpose()?;
-    apart(&[("--svg", &svg, args.svg.as_deref()), ("--pcap", &pcap, args.pcap.as_deref())])?;
+    let page = args.report.as_deref().map(|path| create(path, &file)).transpose()?;
+    apart(&[
+        ("--svg", &svg, args.svg.as_deref()),
+        ("--pcap", &pcap, args.pcap.as_deref()),
+        ("--report", &page, args.report.as_deref()),
+    ])?;
     let outside: Vec<usize> = (0..scenario.hosts.len()).collect();
     let comment = format!("{}\nscenario sha256 {}", scenario.title, loaded.sha256);
     let endpoints = flows(scenario);
@@ -50,13 +56,18 @@ pub(super) fn run(args: CompareArgs) -> Result<ExitCode, Failure> {
     if let Some(out) = done.capture.take() {
         out.commit()?;
     }
+    let pairs: Vec<_> = scenario
+        .flows
+        .iter()
+        .zip(wire.iter().zip(&courses))
+        .map(|(flow, (wire, model))| (flow.name.as_str(), wire, model))
+        .collect();
+    if let Some(mut out) = page {
+        let page = wire_page::page(&report, &pairs);
+        page.write(&mut out).map_err(|error| failed(args.report.as_deref(), &error))?;
+        out.commit()?;
+    }
     if let Some(mut out) = svg {
-        let pairs: Vec<_> = scenario
-            .flows
-            .iter()
-            .zip(wire.iter().zip(&courses))
-            .map(|(flow, (wire, model))| (flow.name.as_str(), wire, model))
-            .collect();
         let chart = overlay(&scenario.title, &subtitle(&file, scenario), &pairs);
         write(&mut out, &chart).map_err(|error| failed(args.svg.as_deref(), &error))?;
         out.commit()?;

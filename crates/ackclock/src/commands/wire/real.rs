@@ -61,9 +61,10 @@ pub(super) struct Real<'a> {
 impl Real<'_> {
     /// Runs it.
     pub(super) fn run(self, observer: &mut impl Observer) -> Result<Done<OutFile>, Failure> {
-        let stop = watch_for_interrupt()?;
-        // Before there are other threads: who is not root becomes it in a namespace of users.
+        // Before there are other threads, that which waits for Ctrl-C among them: who is not root becomes
+        // it in a namespace of users.
         space::become_root().map_err(|error| Failure::new(error.to_string()))?;
+        let stop = watch_for_interrupt()?;
         let scenario = self.scenario;
         let pair = |&host: &usize| -> (IpAddr, IpAddr) {
             (capture::address(host, IpVersion::V4), capture::address(host, IpVersion::V6))

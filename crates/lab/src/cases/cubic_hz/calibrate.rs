@@ -4,6 +4,7 @@
 
 use super::world::{Loss, NEWRENO, Sender, delay, rate, sender, transfer};
 use crate::cases::CaseError;
+use crate::leave::NEVER;
 
 /// What the search found, as the scenario has it.
 pub(super) const DELAY: &str = "45 us each way";
@@ -60,7 +61,7 @@ pub fn search(mut tell: impl FnMut(&Point)) -> Result<Vec<Point>, CaseError> {
                     set.extend(delay(micros));
                     set.extend(rate(gbits));
                     set.push("duration=5s".into());
-                    let came = transfer(if periodic { 1 } else { 2 }, &set)?;
+                    let came = transfer(if periodic { 1 } else { 2 }, &set, &NEVER)?;
                     (mbits[at], rtos[at]) = (came.mbits, came.rtos);
                 }
                 let point = Point { periodic, rate: gbits, delay: micros, mbits, rtos };

@@ -3,7 +3,7 @@
 use cc::cubic::Variant;
 
 use super::world::NEWRENO;
-use crate::cases::{CaseError, Row, load, run};
+use crate::cases::{CaseError, Row, Stop, load, run};
 
 /// Two senders and one line.
 const LINE: &str = r#"
@@ -55,7 +55,7 @@ bulk = "unlimited"
 const RTTS: [u64; 5] = [100, 1_000, 10_000, 50_000, 200_000];
 
 /// Goodput of each variant over that of NewReno.
-pub(super) fn rows() -> Result<Vec<Row>, CaseError> {
+pub(super) fn rows(stop: Stop<'_>) -> Result<Vec<Row>, CaseError> {
     // Linux' own belongs to its stack.
     let variants = cc::cubic::VARIANTS.iter().filter(|(_, variant)| *variant != Variant::Linux);
     let variants = variants.map(|&(name, _)| name);
@@ -76,7 +76,7 @@ pub(super) fn rows() -> Result<Vec<Row>, CaseError> {
             set.extend(delay(1));
             let set: Vec<&str> = set.iter().map(String::as_str).collect();
             let loaded = load(LINE, "line.toml", &set)?;
-            let outcome = run(&loaded, &mut record::Off)?;
+            let outcome = run(&loaded, &mut record::Off, stop)?;
             let bytes = |at: usize| outcome.flows.get(at).map_or(0, |flow| flow.bytes.get());
             let ratio = bytes(0) as f64 / bytes(1).max(1) as f64;
             let title = format!("{name} beside newreno, {} ms, 50 Mbit/s", rtt as f64 / 1e3);

@@ -6,7 +6,7 @@ use units::Instant;
 
 use super::SCENARIO;
 use super::world::NEWRENO;
-use crate::cases::{CaseError, Row, load, run};
+use crate::cases::{CaseError, Row, Stop, load, run};
 
 /// Watches the window from the first recovery on.
 #[derive(Default)]
@@ -41,7 +41,7 @@ impl Recorder for Watcher {
 impl sim::Observer for Watcher {}
 
 /// Seconds to 95 % of the window before the loss, for each variant.
-pub(super) fn rows() -> Result<Vec<Row>, CaseError> {
+pub(super) fn rows(stop: Stop<'_>) -> Result<Vec<Row>, CaseError> {
     // Linux' own belongs to its stack.
     let variants = cc::cubic::VARIANTS.iter().filter(|(_, variant)| *variant != Variant::Linux);
     let variants = variants.map(|&(name, _)| name);
@@ -63,7 +63,7 @@ pub(super) fn rows() -> Result<Vec<Row>, CaseError> {
         let set: Vec<&str> = set.iter().map(String::as_str).collect();
         let loaded = load(SCENARIO, "cubic-hz.toml", &set)?;
         let mut watcher = Watcher::default();
-        run(&loaded, &mut watcher)?;
+        run(&loaded, &mut watcher, stop)?;
         let span = watcher.began.zip(watcher.back).map(|(from, to)| to.since(from).as_secs_f64());
         let segments = |bytes: u64| bytes as f64 / 1_448.0;
         rows.push(

@@ -1,7 +1,7 @@
 //! The review's own figures.
 
 use super::world::{Loss, NEWRENO, PATCHED, STOCK, Sender, Transfer, sender, transfer};
-use crate::cases::{CaseError, Row};
+use crate::cases::{CaseError, Row, Stop};
 
 /// `kern.hz`, controller, Mbit/s at 1 % and at 2 %, in the order of the review.
 const PUBLISHED: [(u32, &str, [f64; 2]); 6] = [
@@ -31,20 +31,26 @@ fn name_of(cc: &str) -> &'static str {
     }
 }
 
-fn measure(stack: &str, hz: u32, cc: &'static str, loss: Loss) -> Result<Transfer, CaseError> {
+fn measure(
+    stack: &str,
+    hz: u32,
+    cc: &'static str,
+    loss: Loss,
+    stop: Stop<'_>,
+) -> Result<Transfer, CaseError> {
     let mut set = sender(Sender { hz, cc }, loss);
     set.push(format!("host.sender.profile={stack}"));
     set.push("duration=5s".into());
-    transfer(1, &set)
+    transfer(1, &set, stop)
 }
 
 /// All rows.
-pub(super) fn rows() -> Result<Vec<Row>, CaseError> {
+pub(super) fn rows(stop: Stop<'_>) -> Result<Vec<Row>, CaseError> {
     let (mut rows, mut asserted) = (Vec::new(), Vec::new());
     for (at, (percent, loss)) in LOSS.into_iter().enumerate() {
         let mut measured = Vec::new();
         for (hz, cc, published) in PUBLISHED {
-            let came = measure(BASE, hz, cc, loss)?;
+            let came = measure(BASE, hz, cc, loss, stop)?;
             measured.push(((hz, cc), came.mbits));
             let name = format!("{percent} % loss, hz {hz}, {}", name_of(cc));
             let (published, mbits) = (published[at], Some(came.mbits));
@@ -93,7 +99,7 @@ pub(super) fn rows() -> Result<Vec<Row>, CaseError> {
                 let known = measured.iter().find(|(key, _)| *key == (hz, cc));
                 all.push(match known {
                     Some(&(_, mbits)) => mbits,
-                    None => measure(BASE, hz, cc, loss)?.mbits,
+                    None => measure(BASE, hz, cc, loss, stop)?.mbits,
                 });
             }
             let most = all.iter().copied().fold(0.0, f64::max);
@@ -122,17 +128,17 @@ pub(super) fn rows() -> Result<Vec<Row>, CaseError> {
         );
     }
     rows.extend(asserted);
-    rows.extend(at_random("default stack", BASE)?);
-    rows.extend(at_random("RACK stack", RACK)?);
+    rows.extend(at_random("default stack", BASE, stop)?);
+    rows.extend(at_random("RACK stack", RACK, stop)?);
     Ok(rows)
 }
 
 /// The review's figures again, with packets lost at random.
-fn at_random(stack: &str, profile: &str) -> Result<Vec<Row>, CaseError> {
+fn at_random(stack: &str, profile: &str, stop: Stop<'_>) -> Result<Vec<Row>, CaseError> {
     let mut rows = Vec::new();
     for (at, (percent, loss)) in AT_RANDOM.into_iter().enumerate() {
         for (hz, cc, published) in PUBLISHED {
-            let came = measure(profile, hz, cc, loss)?;
+            let came = measure(profile, hz, cc, loss, stop)?;
             let name = format!("{percent} % loss at random, {stack}, hz {hz}, {}", name_of(cc));
             rows.push(
                 Row::predicted(name, "Mbit/s", Some(published[at]), Some(came.mbits))

@@ -1,7 +1,7 @@
 //! The change at longer round trips: the review expects little effect beyond 10 ms.
 
 use super::world::{Loss, PATCHED, STOCK, Sender, delay, rate, sender, transfer};
-use crate::cases::{CaseError, Row};
+use crate::cases::{CaseError, Row, Stop};
 
 /// Round trips in milliseconds.
 const RTTS: [u64; 5] = [10, 20, 50, 100, 200];
@@ -9,7 +9,7 @@ const RTTS: [u64; 5] = [10, 20, 50, 100, 200];
 const LOSS: [&str; 3] = ["0.01", "0.1", "1"];
 
 /// Goodput of D46546 in percent of stock, at 100 Hz.
-pub(super) fn rows() -> Result<Vec<Row>, CaseError> {
+pub(super) fn rows(stop: Stop<'_>) -> Result<Vec<Row>, CaseError> {
     let mut rows = Vec::new();
     for rtt in RTTS {
         for loss in LOSS {
@@ -18,7 +18,7 @@ pub(super) fn rows() -> Result<Vec<Row>, CaseError> {
                 set.extend(delay(rtt as f64 * 500.0));
                 set.extend(rate(0.1));
                 set.push("duration=20s".into());
-                Ok(transfer(2, &set)?.mbits)
+                Ok(transfer(2, &set, stop)?.mbits)
             };
             let (stock, patched) = (mbits(STOCK)?, mbits(PATCHED)?);
             let name = format!("{rtt} ms, {loss} % loss, 100 Mbit/s: D46546 of stock");

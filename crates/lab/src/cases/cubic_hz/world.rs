@@ -1,7 +1,7 @@
 //! The scenario of the case in all its variants.
 
 use super::SCENARIO;
-use crate::cases::{CaseError, load, run};
+use crate::cases::{CaseError, Stop, load, run};
 
 /// What came of a transfer.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -25,14 +25,14 @@ pub(super) const PATCHED: &str = "cubic-d46546";
 pub(super) const NEWRENO: &str = "newreno";
 
 /// Runs the scenario changed by `set`, once for each seed; the mean.
-pub(super) fn transfer(seeds: u64, set: &[String]) -> Result<Transfer, CaseError> {
+pub(super) fn transfer(seeds: u64, set: &[String], stop: Stop<'_>) -> Result<Transfer, CaseError> {
     let (mut bits, mut seconds, mut rtos) = (0, 0.0, 0);
     for seed in 1..=seeds {
         let mut all: Vec<String> = set.to_vec();
         all.push(format!("seed={seed}"));
         let all: Vec<&str> = all.iter().map(String::as_str).collect();
         let loaded = load(SCENARIO, "cubic-hz.toml", &all)?;
-        let outcome = run(&loaded, &mut record::Off)?;
+        let outcome = run(&loaded, &mut record::Off, stop)?;
         let Some(flow) = outcome.flows.first() else {
             return Err(CaseError("the scenario has no flow".into()));
         };

@@ -5,7 +5,7 @@ use units::{Duration, Instant};
 
 use super::headline::acks;
 use super::world::{Loss, PACKET, Variant};
-use crate::cases::{CaseError, Row};
+use crate::cases::{CaseError, Row, Stop};
 
 /// What the sender did, from a second after its start on.
 #[derive(Debug, Default)]
@@ -112,11 +112,11 @@ const PUBLISHED: [Published; 2] = [
     },
 ];
 
-pub(super) fn rows() -> Result<Vec<Row>, CaseError> {
+pub(super) fn rows(stop: Stop<'_>) -> Result<Vec<Row>, CaseError> {
     let mut rows = Vec::new();
     for published in PUBLISHED {
         let variant = Variant::new(published.every, Loss::Periodic(50)).round_trips(50);
-        let (_, tape) = variant.run_with::<Tape>()?;
+        let (_, tape) = variant.run_with::<Tape>(stop)?;
         let cycle = first(&tape, variant.rtt);
         let words = acks(published.every);
         let of = |pick: fn(&Cycle) -> &Vec<u64>| {

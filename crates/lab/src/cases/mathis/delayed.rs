@@ -7,7 +7,7 @@ use record::{Cause, Event, Recorder, SenderState, Who};
 use units::{Duration, Instant};
 
 use super::world::{Loss, Variant};
-use crate::cases::{CaseError, Row};
+use crate::cases::{CaseError, Row, Stop};
 
 /// Cycles, and those with a delayed increase.
 #[derive(Debug, Default)]
@@ -53,10 +53,10 @@ impl Recorder for Cycles {
     }
 }
 
-pub(super) fn rows() -> Result<Vec<Row>, CaseError> {
+pub(super) fn rows(stop: Stop<'_>) -> Result<Vec<Row>, CaseError> {
     let mut sum = Counts::default();
     for seed in 1..=4 {
-        let (_, cycles) = Variant::new(2, Loss::Random(50)).seed(seed).run_with::<Cycles>()?;
+        let (_, cycles) = Variant::new(2, Loss::Random(50)).seed(seed).run_with::<Cycles>(stop)?;
         sum.all += cycles.counts.all;
         sum.grown += cycles.counts.grown;
         sum.delayed += cycles.counts.delayed;

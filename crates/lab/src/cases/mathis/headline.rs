@@ -1,7 +1,7 @@
 //! The table of the document.
 
 use super::world::{Loss, Variant, spread};
-use crate::cases::{CaseError, Row};
+use crate::cases::{CaseError, Row, Stop};
 
 /// Seeds of the runs with random loss.
 const SEEDS: u64 = 20;
@@ -14,10 +14,10 @@ pub(super) const fn acks(every: u32) -> &'static str {
     }
 }
 
-pub(super) fn rows() -> Result<Vec<Row>, CaseError> {
+pub(super) fn rows(stop: Stop<'_>) -> Result<Vec<Row>, CaseError> {
     let mut rows = Vec::new();
     for (every, published) in [(1, 35.77), (2, 31.30)] {
-        let mbps = Variant::new(every, Loss::Periodic(50)).mbps()?;
+        let mbps = Variant::new(every, Loss::Periodic(50)).mbps(stop)?;
         let name = format!("periodic loss, {}", acks(every));
         let row =
             Row::band(name, "Mbit/s", published, Some(mbps), published - 0.02, published + 0.02);
@@ -25,7 +25,7 @@ pub(super) fn rows() -> Result<Vec<Row>, CaseError> {
     }
     for (every, single, model, theory) in [(1, 41.13, 41.0, 36.5), (2, 36.40, 36.0, 34.25)] {
         let runs: Result<Vec<f64>, CaseError> = (1..=SEEDS)
-            .map(|seed| Variant::new(every, Loss::Random(50)).seed(seed).mbps())
+            .map(|seed| Variant::new(every, Loss::Random(50)).seed(seed).mbps(stop))
             .collect();
         let (mean, deviation) = spread(&runs?);
         let name = format!("random loss, {}: mean of {SEEDS} runs", acks(every));

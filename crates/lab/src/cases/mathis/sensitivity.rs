@@ -3,7 +3,7 @@
 
 use super::headline::acks;
 use super::world::{Loss, Variant, spread};
-use crate::cases::{CaseError, Row};
+use crate::cases::{CaseError, Row, Stop};
 
 /// A change, and what the model has for periodic and random loss, every and every other packet.
 struct Change {
@@ -130,12 +130,12 @@ const RUNS: u64 = 2;
 
 /// Periodic loss is shown as it is. Of random loss the change from the baseline is shown, under the
 /// same seeds here as there, since few runs scatter more than most changes do.
-pub(super) fn rows() -> Result<Vec<Row>, CaseError> {
+pub(super) fn rows(stop: Stop<'_>) -> Result<Vec<Row>, CaseError> {
     let mut rows = Vec::new();
     let mut baseline: Option<[f64; 2]> = None;
     for change in CHANGES {
         for (place, every) in [1, 2].into_iter().enumerate() {
-            let mbps = change.variant(every, false).round_trips(2_240).mbps()?;
+            let mbps = change.variant(every, false).round_trips(2_240).mbps(stop)?;
             let name = format!("{}: periodic loss, {}", change.name, acks(every));
             let expected = Some(change.expected[place]);
             rows.push(Row::predicted(name, "Mbit/s", expected, Some(mbps)).note("model"));
@@ -144,7 +144,7 @@ pub(super) fn rows() -> Result<Vec<Row>, CaseError> {
         if change.other == Other::EveryFiftieth {
             continue;
         }
-        let means = [random_mean(change, 1)?, random_mean(change, 2)?];
+        let means = [random_mean(change, 1, stop)?, random_mean(change, 2, stop)?];
         let Some(base) = baseline else {
             baseline = Some(means);
             continue;
@@ -162,9 +162,9 @@ pub(super) fn rows() -> Result<Vec<Row>, CaseError> {
     Ok(rows)
 }
 
-fn random_mean(change: &Change, every: u32) -> Result<f64, CaseError> {
+fn random_mean(change: &Change, every: u32, stop: Stop<'_>) -> Result<f64, CaseError> {
     let variant = change.variant(every, true);
     let runs: Result<Vec<f64>, CaseError> =
-        (1..=RUNS).map(|seed| variant.clone().seed(seed).mbps()).collect();
+        (1..=RUNS).map(|seed| variant.clone().seed(seed).mbps(stop)).collect();
     Ok(spread(&runs?).0)
 }

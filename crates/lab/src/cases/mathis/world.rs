@@ -6,7 +6,7 @@ use record::{Event, Movement, PacketNumber, Recorder, SenderState, Who};
 use units::{Duration, HostId, Instant};
 
 use super::SCENARIO;
-use crate::cases::{CaseError, load, run};
+use crate::cases::{CaseError, Stop, load, run};
 
 /// QUIC bytes of a packet.
 pub(super) const PACKET: u64 = 1_252;
@@ -106,19 +106,22 @@ impl Variant {
     }
 
     /// Runs it under `watch` as well.
-    pub(super) fn run_with<W: Recorder + Default>(&self) -> Result<(Meter, W), CaseError> {
+    pub(super) fn run_with<W: Recorder + Default>(
+        &self,
+        stop: Stop<'_>,
+    ) -> Result<(Meter, W), CaseError> {
         let set = self.overrides();
         let set: Vec<&str> = set.iter().map(String::as_str).collect();
         let loaded = load(SCENARIO, "mathis.toml", &set)?;
         let since = Instant::ZERO + START + self.warm_up;
         let mut both = Both { meter: Meter::new(since), watch: W::default() };
-        run(&loaded, &mut both)?;
+        run(&loaded, &mut both, stop)?;
         Ok((both.meter, both.watch))
     }
 
     /// Mbit/s of QUIC packets at the server.
-    pub(super) fn mbps(&self) -> Result<f64, CaseError> {
-        Ok(self.run_with::<record::Off>()?.0.mbps())
+    pub(super) fn mbps(&self, stop: Stop<'_>) -> Result<f64, CaseError> {
+        Ok(self.run_with::<record::Off>(stop)?.0.mbps())
     }
 }
 

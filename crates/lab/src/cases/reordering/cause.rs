@@ -1,7 +1,7 @@
 //! The cause: LRO sorts by a hash that the driver wrongly marks as valid.
 
 use super::world::{Order, Seen, see};
-use crate::cases::{CaseError, Row};
+use crate::cases::{CaseError, Row, Stop};
 
 /// The first burst as the sink's stack gets it: `P4 P3 P2 P1`; `P1-P10` is one aggregate.
 fn order(seen: &Seen) -> Option<String> {
@@ -26,9 +26,9 @@ const BURST: [&str; 3] = [
     "tap=[{ host = \"sink\", at = \"stack\" }]",
 ];
 
-pub(super) fn rows() -> Result<Vec<Row>, CaseError> {
+pub(super) fn rows(stop: Stop<'_>) -> Result<Vec<Row>, CaseError> {
     let burst = |set: &[&str]| {
-        let seen = see(Order::LRO, &[&BURST, set].concat())?;
+        let seen = see(Order::LRO, &[&BURST, set].concat(), stop)?;
         Ok::<_, CaseError>(order(&seen))
     };
     let hash = |hash: &str| format!("host.sink.lro.rss_hash={hash}");

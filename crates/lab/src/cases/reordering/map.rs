@@ -6,7 +6,7 @@ use units::Duration;
 
 use super::rack::{BASE, MAIN, Stack, transfer};
 use super::world::{Order, Seen};
-use crate::cases::CaseError;
+use crate::cases::{CaseError, Stop};
 
 /// From the first packet of a group to its last, in microseconds.
 pub(crate) const GAPS_US: [u64; 14] = [
@@ -59,13 +59,18 @@ impl Fate {
 }
 
 /// The fate of 1 MB.
-pub(crate) fn fate(stack: Stack, group: u32, gap_us: u64) -> Result<Fate, CaseError> {
+pub(crate) fn fate(
+    stack: Stack,
+    group: u32,
+    gap_us: u64,
+    stop: Stop<'_>,
+) -> Result<Fate, CaseError> {
     let order = Order::Reversed { group, gap: Duration::from_micros(gap_us) };
-    Ok(Fate::of(&transfer(order, stack, "1MB")?))
+    Ok(Fate::of(&transfer(order, stack, "1MB", stop)?))
 }
 
 /// The map as text.
-pub(super) fn table() -> Result<String, CaseError> {
+pub(super) fn table(stop: Stop<'_>) -> Result<String, CaseError> {
     let mut text = String::from(
         "Where each stack is fooled (1 MB; . nothing taken for lost, u taken back, F fooled for good)\n",
     );
@@ -75,7 +80,7 @@ pub(super) fn table() -> Result<String, CaseError> {
         for group in GROUPS {
             let mut row = String::new();
             for us in GAPS_US {
-                let _ = write!(row, "{:>5}", fate(stack, group, us)?.letter());
+                let _ = write!(row, "{:>5}", fate(stack, group, us, stop)?.letter());
             }
             let name = format!("{}, groups of {group}", stack.name);
             let _ = writeln!(text, "  {name:39}{row}");

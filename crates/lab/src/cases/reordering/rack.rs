@@ -4,7 +4,7 @@ use recovery::rack_freebsd::{RackFreeBsd, ThreshParams};
 use units::{Duration, Instant, Offset};
 
 use super::world::{Order, RTT, Seen, see};
-use crate::cases::{CaseError, Row};
+use crate::cases::{CaseError, Row, Stop};
 
 /// The stack that runs at the sender, with its switches.
 #[derive(Debug, Clone, Copy)]
@@ -57,27 +57,32 @@ pub(super) fn gap(us: u64) -> Order {
 }
 
 /// What it does with one transfer of that size.
-pub(super) fn transfer(order: Order, stack: Stack, size: &str) -> Result<Seen, CaseError> {
+pub(super) fn transfer(
+    order: Order,
+    stack: Stack,
+    size: &str,
+    stop: Stop<'_>,
+) -> Result<Seen, CaseError> {
     let size = format!("flow.0.requests.response={size}");
     let set: Vec<&str> = stack.set.iter().copied().chain([size.as_str()]).collect();
-    see(order, &set)
+    see(order, &set, stop)
 }
 
-pub(super) fn rows() -> Result<Vec<Row>, CaseError> {
-    let mut rows = without_undo()?;
-    rows.extend(rules()?);
+pub(super) fn rows(stop: Stop<'_>) -> Result<Vec<Row>, CaseError> {
+    let mut rows = without_undo(stop)?;
+    rows.extend(rules(stop)?);
     rows.extend(thresholds());
-    rows.extend(against_order()?);
-    rows.extend(receiver()?);
+    rows.extend(against_order(stop)?);
+    rows.extend(receiver(stop)?);
     Ok(rows)
 }
 
 /// Congestion avoidance for the rest, at twenty seconds.
-fn without_undo() -> Result<Vec<Row>, CaseError> {
+fn without_undo(stop: Stop<'_>) -> Result<Vec<Row>, CaseError> {
     let span = Duration::from_secs(20);
     let open = |stack: Stack| {
         let set: Vec<&str> = stack.set.iter().copied().chain(["duration=20s"]).collect();
-        see(gap(GAP_US), &set)
+        see(gap(GAP_US), &set, stop)
     };
     let (rack, base) = (open(NONE)?, open(BASE)?);
     let name = |what: &str| format!("RACK, no undo, gap 15 ms, 20 s: {what}");
@@ -85,9 +90,9 @@ fn without_undo() -> Result<Vec<Row>, CaseError> {
     Ok(vec![
         Row::exact(name("packets lost on the way"), "", 0.0, Some(rack.lost as f64)),
         Row::at_least(name("false recoveries"), "", 1.0, Some(rack.recoveries as f64))
-            .note("the first flight: RACK's window is a quarter of the round trip, 11.25 ms"),
+            .note("RACK's window is a quarter of the round trip, 11.25 ms: the first flight fools it, and once more what that recovery spreads"),
         Row::exact(name("ssthresh at the end"), "MSS", 5.0, rack.ssthresh_segments)
-            .note("half of IW 10; D-SACKs widen RACK's window at once, so it is fooled no more"),
+            .note("half of IW 10 after the first flight; a miss: four round trips later it is fooled once more, at eight segments, before D-SACKs have widened its window far enough. With groups that end after 500 us of silence whatever the gap, it is fooled once, and five stay"),
         Row::at_most(name("window at the end"), "MSS", most, Some(rack.cwnd))
             .note("congestion avoidance for the rest: from 5, one segment a round trip"),
         Row::at_least(
@@ -101,10 +106,10 @@ fn without_undo() -> Result<Vec<Row>, CaseError> {
 }
 
 /// Which rule undoes what, over 10 MB.
-fn rules() -> Result<Vec<Row>, CaseError> {
+fn rules(stop: Stop<'_>) -> Result<Vec<Row>, CaseError> {
     let mut rows = Vec::new();
     for stack in RULES {
-        let seen = transfer(gap(GAP_US), stack, "10MB")?;
+        let seen = transfer(gap(GAP_US), stack, "10MB", stop)?;
         let name = |what: &str| format!("{}, gap 15 ms, 10 MB: {what}", stack.name);
         let end = seen.ssthresh_segments.map_or("none".to_owned(), |mss| format!("{mss:.0} MSS"));
         let counts = format!(
@@ -145,11 +150,11 @@ fn thresholds() -> Vec<Row> {
 }
 
 /// With the undo, against the same path in order.
-fn against_order() -> Result<Vec<Row>, CaseError> {
+fn against_order(stop: Stop<'_>) -> Result<Vec<Row>, CaseError> {
     let mut rows = Vec::new();
     for size in ["10MB", "100MB"] {
-        let kept = transfer(Order::Kept, MAIN, size)?.goodput();
-        let never = transfer(gap(0), MAIN, size)?.goodput();
+        let kept = transfer(Order::Kept, MAIN, size, stop)?.goodput();
+        let never = transfer(gap(0), MAIN, size, stop)?.goodput();
         rows.push(Row::predicted(
             format!("RACK main, order kept, {size}: goodput"),
             "Mbit/s",
@@ -166,7 +171,7 @@ fn against_order() -> Result<Vec<Row>, CaseError> {
             .note(CLOCK),
         );
         for us in GAPS_US {
-            let seen = transfer(gap(us), MAIN, size)?;
+            let seen = transfer(gap(us), MAIN, size, stop)?;
             let ms = us as f64 / 1_000.0;
             let share = 100.0 * seen.goodput() / kept;
             let name = format!("RACK main, gap {ms} ms, {size}: goodput / order kept");
@@ -177,7 +182,7 @@ fn against_order() -> Result<Vec<Row>, CaseError> {
             };
             rows.push(row.note(CLOCK));
             // A flow that RACK never takes for reordered: as wide a window as it can have, by force.
-            let patient = transfer(gap(us), PATIENT, size)?;
+            let patient = transfer(gap(us), PATIENT, size, stop)?;
             rows.push(Row::at_least(
                 format!(
                     "RACK main, gap {ms} ms, {size}: goodput / RACK that is never fooled there"
@@ -202,14 +207,14 @@ const PATIENT: Stack = Stack {
 };
 
 /// What FreeBSD's own receiver does to such a path.
-fn receiver() -> Result<Vec<Row>, CaseError> {
+fn receiver(stop: Stop<'_>) -> Result<Vec<Row>, CaseError> {
     let set: Vec<&str> = MAIN
         .set
         .iter()
         .copied()
         .chain(["host.sink.knobs.\"net.inet.tcp.reass.maxqueuelen\"=100", "duration=5s"])
         .collect();
-    let seen = see(gap(GAP_US), &set)?;
+    let seen = see(gap(GAP_US), &set, stop)?;
     Ok(vec![
         Row::predicted(
             "RACK main, gap 15 ms, net.inet.tcp.reass.maxqueuelen as released: goodput of 5 s",

@@ -4,7 +4,7 @@ use record::{Event, Recorder, SenderState, Who};
 use units::Instant;
 
 use super::SCENARIO;
-use crate::cases::{CaseError, Row, load, run};
+use crate::cases::{CaseError, Row, Stop, load, run};
 
 /// Where the article takes the network to be full: 3,850 to 3,900 packets.
 const FULL: [u64; 2] = [3_850, 3_900];
@@ -36,13 +36,13 @@ impl Recorder for Marks {
 
 impl sim::Observer for Marks {}
 
-pub(super) fn rows() -> Result<Vec<Row>, CaseError> {
+pub(super) fn rows(stop: Stop<'_>) -> Result<Vec<Row>, CaseError> {
     // One packet of the first burst is lost for good reason; nothing else happens.
     let road = "path.0.forward=[{ loss = { bytes = \"0B..1B\" } }, \
                 { link = { rate = \"1Gbit/s\", buffer = \"8MB\" } }, { delay = \"22.5ms\" }]";
     let loaded = load(SCENARIO, "reordering.toml", &[road, "duration=185s"])?;
     let mut marks = Marks::default();
-    run(&loaded, &mut marks)?;
+    run(&loaded, &mut marks, stop)?;
     let mut rows = Vec::new();
     for (at, segments) in marks.reached.into_iter().zip(FULL) {
         let span = marks.began.zip(at).map(|(from, at)| at.since(from).as_secs_f64());

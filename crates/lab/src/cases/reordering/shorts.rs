@@ -4,7 +4,7 @@ use units::Bytes;
 
 use super::rack::{BASE, MAIN, NONE, Stack, gap};
 use super::world::{Order, Seen, see};
-use crate::cases::{CaseError, Row};
+use crate::cases::{CaseError, Row, Stop};
 
 /// Connections, and what each of them carries.
 const CONNECTIONS: u32 = 20;
@@ -21,18 +21,18 @@ fn stored(ssthresh: Bytes) -> Option<u64> {
 }
 
 /// One connection that begins with this threshold in the cache.
-fn one(order: Order, stack: Stack, cached: Option<u64>) -> Result<Seen, CaseError> {
+fn one(order: Order, stack: Stack, cached: Option<u64>, stop: Stop<'_>) -> Result<Seen, CaseError> {
     let knob = cached.map(|bytes| format!("host.sender.knobs.\"hostcache.ssthresh\"=\"{bytes}B\""));
     let set: Vec<&str> = stack.set.iter().copied().chain([SIZE]).chain(knob.as_deref()).collect();
-    see(order, &set)
+    see(order, &set, stop)
 }
 
 /// Goodput over all connections in Mbit/s, and the threshold in the cache at the end.
-fn run(stack: Stack, cache: bool) -> Result<(f64, Option<u64>), CaseError> {
+fn run(stack: Stack, cache: bool, stop: Stop<'_>) -> Result<(f64, Option<u64>), CaseError> {
     let mut cached: Option<u64> = None;
     let (mut bytes, mut seconds) = (0.0, 0.0);
     for _ in 0..CONNECTIONS {
-        let seen = one(gap(15_000), stack, cached)?;
+        let seen = one(gap(15_000), stack, cached, stop)?;
         bytes += seen.bytes.get() as f64;
         seconds += seen.duration.as_secs_f64();
         // tcp_hc_update: the mean of what was known and what is new.
@@ -45,11 +45,11 @@ fn run(stack: Stack, cache: bool) -> Result<(f64, Option<u64>), CaseError> {
     Ok((bytes * 8.0 / seconds / 1e6, cached))
 }
 
-pub(super) fn rows() -> Result<Vec<Row>, CaseError> {
+pub(super) fn rows(stop: Stop<'_>) -> Result<Vec<Row>, CaseError> {
     let mut rows = Vec::new();
     for stack in [BASE, NONE, MAIN] {
         for cache in [false, true] {
-            let (goodput, cached) = run(stack, cache)?;
+            let (goodput, cached) = run(stack, cache, stop)?;
             let with = if cache { "with" } else { "without" };
             let name =
                 format!("{}, gap 15 ms: {CONNECTIONS} x 1 MB {with} the host cache", stack.name);
@@ -62,8 +62,8 @@ pub(super) fn rows() -> Result<Vec<Row>, CaseError> {
             };
             rows.push(Row::predicted(name, "Mbit/s", None, Some(goodput)).note(note));
             if cached.is_some() {
-                let seen = one(Order::Kept, stack, cached)?;
-                let fresh = one(Order::Kept, stack, None)?;
+                let seen = one(Order::Kept, stack, cached, stop)?;
+                let fresh = one(Order::Kept, stack, None, stop)?;
                 rows.push(
                     Row::predicted(
                         format!("{}, then 1 MB in order: with that cache / without", stack.name),

@@ -5,10 +5,12 @@ use record::{Cause, Event, Movement, Recorder, SenderState, Who};
 use units::{Bytes, Duration, Instant};
 
 use super::SCENARIO;
-use crate::cases::{CaseError, load, run};
+use crate::cases::{CaseError, Stop, load, run};
 
 /// The round trip of the path.
 pub(super) const RTT: Duration = Duration::from_millis(45);
+/// A group is complete as it is when its next packet comes so much later than the gap explains.
+const SILENCE: Duration = Duration::from_micros(500);
 /// Interrupts of the sink's card where its LRO turns the packets around.
 const INTERRUPT: Duration = Duration::from_micros(125);
 
@@ -58,7 +60,11 @@ impl Order {
             ],
             Self::Reversed { group, gap } => {
                 let each = gap.as_nanos() / u64::from(group - 1);
-                let reverse = format!("reverse = {group}, gap = \"{each}ns\", timeout = \"500us\"");
+                // What the gap itself spreads is no silence: the ACKs of a group come as far apart as its
+                // members, and so does what they release.
+                let silence = each + SILENCE.as_nanos();
+                let reverse =
+                    format!("reverse = {group}, gap = \"{each}ns\", timeout = \"{silence}ns\"");
                 vec![road(&format!(", {{ reorder = {{ {reverse} }}, only = \"data\" }}"))]
             }
         }
@@ -151,12 +157,12 @@ impl sim::Observer for Seen {
 }
 
 /// Runs the scenario in that order of packets, changed further by `set`.
-pub(super) fn see(order: Order, set: &[&str]) -> Result<Seen, CaseError> {
+pub(super) fn see(order: Order, set: &[&str], stop: Stop<'_>) -> Result<Seen, CaseError> {
     let own = order.set();
     let all: Vec<&str> = own.iter().map(String::as_str).chain(set.iter().copied()).collect();
     let loaded = load(SCENARIO, "reordering.toml", &all)?;
     let mut seen = Seen::default();
-    let outcome = run(&loaded, &mut seen)?;
+    let outcome = run(&loaded, &mut seen, stop)?;
     if let Some(since) = seen.since.take() {
         seen.recovering += outcome.ended.since(since);
     }

@@ -7,7 +7,7 @@ use trace::tcpdump::{self, LineOptions, Style, TraceLine, Writer};
 use units::Instant;
 
 use super::TRACE;
-use crate::cases::{CaseError, Row, load, run};
+use crate::cases::{CaseError, Row, Stop, load, run};
 
 /// The mail's trace with its remarks.
 const MAIL: &str = include_str!("../../../../../golden/published/slow-start-lro.txt");
@@ -50,7 +50,11 @@ impl sim::Observer for Watcher {
 }
 
 /// Our trace of the first `lines` packets as text, and the congestion windows of the flights.
-fn replay(lines: usize, set: &[&str]) -> Result<(String, Vec<(Instant, u64)>), CaseError> {
+fn replay(
+    lines: usize,
+    set: &[&str],
+    stop: Stop<'_>,
+) -> Result<(String, Vec<(Instant, u64)>), CaseError> {
     let loaded = load(TRACE, "slow-start-lro.toml", set)?;
     let names = vec![
         ([192, 0, 2, 1].into(), "sender".to_owned()),
@@ -62,7 +66,7 @@ fn replay(lines: usize, set: &[&str]) -> Result<(String, Vec<(Instant, u64)>), C
         cwnd: Vec::new(),
         failed: None,
     };
-    run(&loaded, &mut watcher)?;
+    run(&loaded, &mut watcher, stop)?;
     if let Some(error) = watcher.failed {
         return Err(CaseError(error.to_string()));
     }
@@ -75,9 +79,9 @@ fn read(text: &str) -> Result<Vec<TraceLine<'_>>, CaseError> {
 }
 
 /// The rows of the trace, and both traces side by side.
-pub(super) fn rows() -> Result<(Vec<Row>, String), CaseError> {
+pub(super) fn rows(stop: Stop<'_>) -> Result<(Vec<Row>, String), CaseError> {
     let published = read(MAIL)?;
-    let (ours, cwnd) = replay(published.len(), &[])?;
+    let (ours, cwnd) = replay(published.len(), &[], stop)?;
     let measured = read(&ours)?;
     let mut rows = handshake(&published, &measured, &ours);
     rows.extend(flights(&published, &measured));
@@ -226,6 +230,7 @@ fn unwrapped(first: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::leave::NEVER;
 
     #[test]
     fn the_mail_has_eleven_lines() {
@@ -257,7 +262,7 @@ mod tests {
         let holds = |delay: u32| {
             let (sender, sink) =
                 (format!("host.sender.delay={delay}us"), format!("host.sink.delay={delay}us"));
-            let (ours, _) = replay(published.len(), &[&sender, &sink]).unwrap();
+            let (ours, _) = replay(published.len(), &[&sender, &sink], &NEVER).unwrap();
             times(&published, &read(&ours).unwrap()).iter().all(|row| row.holds == Some(true))
         };
         assert!([167, 180, 200, 214].into_iter().all(holds));

@@ -34,15 +34,15 @@ impl Pivot {
     /// [`NoLines`] where that makes no sense.
     pub fn lines(&self, title: &str, subtitle: &str) -> Result<String, NoLines> {
         let along = self.along().ok_or(NoLines::Side)?;
-        if self.tops.len() > MOST {
-            return Err(NoLines::Columns(self.tops.len()));
+        if self.tops.values.len() > MOST {
+            return Err(NoLines::Columns(self.tops.values.len()));
         }
         let (scale, unit) = self.unit();
         let thousandths = |value: f64| (value / scale * 1_000.0) as i64;
         let mut order: Vec<usize> = (0..along.at.len()).collect();
         order.sort_by_key(|&side| along.at[side]);
-        let mut means: Vec<Vec<Point>> = vec![Vec::new(); self.tops.len()];
-        let mut ends: Vec<Vec<Point>> = vec![Vec::new(); self.tops.len()];
+        let mut means: Vec<Vec<Point>> = vec![Vec::new(); self.tops.values.len()];
+        let mut ends: Vec<Vec<Point>> = vec![Vec::new(); self.tops.values.len()];
         for side in order {
             for (top, cell) in self.cells[side].iter().enumerate().filter(|(_, c)| c.count > 0) {
                 let x = along.at[side];
@@ -56,7 +56,7 @@ impl Pivot {
                 }
             }
         }
-        let names: Vec<String> = self.tops.iter().map(|top| top.join(", ")).collect();
+        let names: Vec<String> = self.tops.values.iter().map(|top| top.join(", ")).collect();
         let bars = ends.iter().zip(0..).map(|(points, look)| Series {
             name: "",
             look,
@@ -94,7 +94,7 @@ impl Pivot {
     fn along(&self) -> Option<Along> {
         let key = self.question.rows.first()?;
         let read = |side: &Vec<String>| Measure::read(side.first()?);
-        let measures: Vec<Measure> = self.sides.iter().map(read).collect::<Option<_>>()?;
+        let measures: Vec<Measure> = self.sides.values.iter().map(read).collect::<Option<_>>()?;
         let first = *measures.first()?;
         let (least, most) = measures
             .iter()

@@ -1,0 +1,59 @@
+//! CC206: the window was reduced for marks (ECN).
+//!
+//! Checks for marks that the receiver echoed and that the sender answered, as it said itself (CWR, RFC
+//! 3168 section 6.1.2), without a loss. Nothing has to be repaired; the window falls all the same.
+//!
+//! Cost: the growth after such reductions, in rounds in which the path could have carried more, less
+//! what their bytes take at its rate.
+
+use super::case::{Case, count, many, number, seconds, time};
+use super::{Finding, Rule};
+use crate::course::Blame;
+
+pub(super) const RULE: Rule = Rule {
+    code: "CC206",
+    name: "the window was reduced for marks (ECN)",
+    check,
+    background: "\
+A queue with AQM marks packets instead of dropping them (RFC 3168): the receiver echoes the mark in its
+ACKs (ECE), the sender reduces its window once a round trip and says so (CWR). Nothing is lost and
+nothing has to be sent again, so a mark costs less than a loss. But the window falls as far (CUBIC: to 70
+%, NewReno: to half; with RFC 8511 to 80 % or so), and a queue that marks early, as CoDel does after
+5 ms and as switches of data centres do at a few packets, leaves a long path idle after each mark.",
+    help: &[
+        ("FreeBSD", "sender: net.inet.tcp.cc.abe=1 (RFC 8511: smaller reductions for marks); at a FreeBSD router: a larger target of fq_codel in dummynet"),
+        ("Linux", "at a Linux router: tc qdisc fq_codel or cake with target and interval for the round trip (cake rtt), no ce_threshold below it"),
+        ("other", "marking thresholds for the round trips there are; senders made for shallow marks (DCTCP, Prague) only where the queue is made for them"),
+    ],
+};
+
+fn check(case: &Case<'_>) -> Option<Finding> {
+    let marks = case.episodes(Blame::Mark);
+    if marks.count == 0 {
+        return None;
+    }
+    let cost = case.course.lost(Blame::Mark);
+    let flow = case.flow;
+    let base = case.course.path.base_rtt?;
+    let queue = marks.rtt.saturating_sub(base);
+    let title = format!(
+        "a queue marked packets (ECN): the window was reduced {}",
+        many(marks.count, "time")
+    );
+    let seen = (flow.marked > 0)
+        .then(|| count("marked_packets", flow.marked, "marked", many(flow.marked, "packet")));
+    Some(
+        case.finding(&RULE, cost, title)
+            .at(marks.interval, marks.frames)
+            .with([
+                count("reductions", marks.count, "reductions", format!("{}, {} of marks", marks.count, many(flow.ecn_echoes, "echo").replace("echos", "echoes"))),
+                number("queue_s", seconds(queue), "queue", format!("{} at most when the sender heard of a mark, round trip {} without", time(queue), time(base))),
+                count("window_bytes", marks.window, "window", format!("{} MSS before", case.segments(marks.window))),
+            ])
+            .with(seen)
+            .with(case.path_rate())
+            .because("a queue on the path signals congestion by marks, and the sender answers each round trip's first")
+            .unseen(if flow.marked > 0 { "" } else { "which packets were marked: that shows behind the queue" })
+            .unseen(case.bound()),
+    )
+}
