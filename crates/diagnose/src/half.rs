@@ -8,6 +8,7 @@
 //! retransmissions, 16384 episodes, 4096 rounds.
 
 mod acks;
+mod again;
 mod data;
 
 use std::collections::VecDeque;

@@ -7,12 +7,14 @@
 //! `half/data`, ACKs in `half/acks`, on top of `outstanding`, `ranges`, `round_trip`), what it
 //! counts (`transmissions`, `reordering`, `coverage`, `dispersion`), `rounds`, `episodes` and `turns` (the
 //! course of the connection), [`flow`] and [`analysis`] (the result),
-//! [`course`] (what limited it when, and who is to blame), [`rules`] (the findings),
+//! [`course`] (what limited it when: [`budget`], and who is to [`blame`]), [`rules`] (the findings),
 //! [`Diagnosis`] (all of it).
 //!
 //! What it does not do: it reads no files, knows no senders and no worlds, and simulates nothing.
 
 pub mod analysis;
+pub mod blame;
+pub mod budget;
 mod connection;
 pub mod course;
 pub mod coverage;
@@ -37,8 +39,9 @@ pub mod transmissions;
 pub mod turns;
 
 pub use analysis::Analysis;
+pub use budget::{Budget, Limiter};
 pub use connection::{Connection, Opening, Settings};
-pub use course::{Budget, Course, Limiter};
+pub use course::Course;
 pub use diagnosis::Diagnosis;
 pub use flow::Flow;
 pub use packet::Packet;

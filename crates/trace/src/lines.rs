@@ -162,7 +162,7 @@ impl<R: BufRead> Lines<R> {
             Ok(_) => {}
         }
         if self.bytes.len() as u64 == MAX_LINE && self.bytes.last() != Some(&b'\n') {
-            let bytes = MAX_LINE + self.skip_line()?;
+            let bytes = MAX_LINE + skip_line(&mut self.input)?;
             return problem(LineFault::Long { bytes });
         }
         let whole = self.bytes.pop_if(|byte| *byte == b'\n').is_some();
@@ -176,18 +176,19 @@ impl<R: BufRead> Lines<R> {
         };
         Ok(Some(Next::Line { number, text, whole }))
     }
+}
 
-    fn skip_line(&mut self) -> io::Result<u64> {
-        let mut skipped = 0;
-        loop {
-            let buffer = self.input.fill_buf()?;
-            let end = buffer.iter().position(|byte| *byte == b'\n');
-            let bytes = end.map_or(buffer.len(), |end| end + 1);
-            self.input.consume(bytes);
-            skipped += bytes as u64;
-            if bytes == 0 || end.is_some() {
-                return Ok(skipped);
-            }
+/// Passes over the rest of a line; gives its bytes.
+pub(crate) fn skip_line(input: &mut impl BufRead) -> io::Result<u64> {
+    let mut skipped = 0;
+    loop {
+        let buffer = input.fill_buf()?;
+        let end = buffer.iter().position(|byte| *byte == b'\n');
+        let bytes = end.map_or(buffer.len(), |end| end + 1);
+        input.consume(bytes);
+        skipped += bytes as u64;
+        if bytes == 0 || end.is_some() {
+            return Ok(skipped);
         }
     }
 }

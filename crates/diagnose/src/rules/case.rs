@@ -1,7 +1,8 @@
 //! What the rules look at, and words they share.
 
 use super::{Confidence, Evidence, Finding, Rule, Severity, Value};
-use crate::course::{Blame, Course};
+use crate::blame::Blame;
+use crate::course::Course;
 use crate::place::CapturePoint;
 use crate::{Analysis, Flow};
 
@@ -120,6 +121,12 @@ impl<'a> Case<'a> {
             found.window = found.window.max(episode.window);
         }
         found
+    }
+
+    /// How many packets were lost, in how many recoveries.
+    pub(super) fn lost_packets(losses: &Episodes) -> Evidence {
+        let text = format!("{} in {}", losses.lost, many(losses.count, "recovery"));
+        count("lost_packets", losses.lost, "losses", text)
     }
 
     /// The round trip when packets were lost, beside that of the empty path.
@@ -271,7 +278,11 @@ pub(super) fn doublings(from: u64, to: u64) -> f64 {
     count + (to.max(window) - window) as f64 / window as f64
 }
 
-/// `one lost packet`, `7 lost packets`.
+/// `1 lost packet`, `7 lost packets`, `7 recoveries`.
 pub fn many(count: u64, what: &str) -> String {
-    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+    match (count, what.strip_suffix('y')) {
+        (1, _) => format!("1 {what}"),
+        (_, Some(stem)) => format!("{count} {stem}ies"),
+        (_, None) => format!("{count} {what}s"),
+    }
 }

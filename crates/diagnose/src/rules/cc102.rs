@@ -11,7 +11,7 @@
 
 use super::case::{Case, count, many, number, percent, seconds, size, time};
 use super::{Finding, Rule, Severity, cc101, cc301};
-use crate::course::Blame;
+use crate::blame::Blame;
 use crate::rounds::Before;
 
 pub(super) const RULE: Rule = Rule {

@@ -9,7 +9,7 @@
 
 use super::case::{Case, count, number, seconds, time};
 use super::{Finding, Rule, Severity};
-use crate::course::Blame;
+use crate::blame::Blame;
 
 pub(super) const RULE: Rule = Rule {
     code: "CC103",

@@ -9,7 +9,7 @@
 
 use super::case::{Case, count, many, number, rate, size, time};
 use super::{Confidence, Finding, Rule};
-use crate::course::Blame;
+use crate::blame::Blame;
 use crate::rounds::Before;
 
 pub(super) const RULE: Rule = Rule {

@@ -10,7 +10,7 @@
 
 use super::case::{Case, count, doublings, many, number, seconds, time};
 use super::{Finding, Rule};
-use crate::course::Blame;
+use crate::blame::Blame;
 
 pub(super) const RULE: Rule = Rule {
     code: "CC105",

@@ -12,7 +12,7 @@ use units::{Bytes, Duration, Ratio};
 
 use super::case::{Case, count, number, rate};
 use super::{Finding, Rule};
-use crate::course::Blame;
+use crate::blame::Blame;
 
 pub(super) const RULE: Rule = Rule {
     code: "CC201",

@@ -9,7 +9,7 @@
 
 use super::case::{Case, count, number, seconds, time};
 use super::{Finding, Rule};
-use crate::course::Blame;
+use crate::blame::Blame;
 
 pub(super) const RULE: Rule = Rule {
     code: "CC202",
@@ -49,17 +49,7 @@ fn check(case: &Case<'_>) -> Option<Finding> {
         case.finding(&RULE, cost, title)
             .at(losses.interval, losses.frames)
             .with([
-                count(
-                    "lost_packets",
-                    losses.lost,
-                    "losses",
-                    format!(
-                        "{} in {}",
-                        losses.lost,
-                        super::case::many(losses.count, "recovery")
-                            .replace("recoverys", "recoveries")
-                    ),
-                ),
+                Case::lost_packets(&losses),
                 number(
                     "queue_s",
                     seconds(losses.rtt.saturating_sub(base)),

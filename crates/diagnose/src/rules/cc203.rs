@@ -9,7 +9,7 @@
 
 use super::case::{Case, count, number, seconds, time};
 use super::{Confidence, Finding, Rule};
-use crate::course::Blame;
+use crate::blame::Blame;
 use crate::episodes::Trigger;
 
 pub(super) const RULE: Rule = Rule {

@@ -8,7 +8,7 @@
 
 use super::case::{Case, count};
 use super::{Finding, Rule};
-use crate::course::Blame;
+use crate::blame::Blame;
 
 pub(super) const RULE: Rule = Rule {
     code: "CC205",
@@ -41,20 +41,7 @@ fn check(case: &Case<'_>) -> Option<Finding> {
         case.finding(&RULE, cost, title)
             .at(losses.interval, losses.frames)
             .with([
-                count(
-                    "lost_packets",
-                    losses.lost,
-                    "losses",
-                    format!(
-                        "{} in {}",
-                        losses.lost,
-                        if losses.count == 1 {
-                            "1 recovery".into()
-                        } else {
-                            format!("{} recoveries", losses.count)
-                        }
-                    ),
-                ),
+                Case::lost_packets(&losses),
                 case.queue_at_loss(&losses),
                 count(
                     "window_bytes",

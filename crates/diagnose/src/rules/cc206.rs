@@ -8,7 +8,7 @@
 
 use super::case::{Case, count, many, number, seconds, time};
 use super::{Finding, Rule};
-use crate::course::Blame;
+use crate::blame::Blame;
 
 pub(super) const RULE: Rule = Rule {
     code: "CC206",

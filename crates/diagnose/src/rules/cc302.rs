@@ -8,7 +8,7 @@
 
 use super::case::{Case, count, time};
 use super::{Finding, Rule};
-use crate::course::Blame;
+use crate::blame::Blame;
 
 pub(super) const RULE: Rule = Rule {
     code: "CC302",
@@ -35,11 +35,7 @@ fn check(case: &Case<'_>) -> Option<Finding> {
     let cost = case.course.lost(Blame::FalseRecovery);
     let title = format!(
         "{} without a loss: {} sent again had arrived",
-        if alarms.count == 1 {
-            "1 recovery".into()
-        } else {
-            format!("{} recoveries", alarms.count)
-        },
+        super::case::many(alarms.count, "recovery"),
         if alarms.retransmitted == 1 {
             "the packet".into()
         } else {

@@ -8,7 +8,7 @@
 
 use super::case::{Case, count, number, seconds, time};
 use super::{Finding, Rule};
-use crate::course::Blame;
+use crate::blame::Blame;
 
 pub(super) const RULE: Rule = Rule {
     code: "CC303",

@@ -7,7 +7,8 @@
 
 use super::case::{Case, count, number, percent, rate, seconds, size, time};
 use super::{Finding, Rule};
-use crate::course::{Blame, Limiter};
+use crate::blame::Blame;
+use crate::budget::Limiter;
 
 pub(super) const RULE: Rule = Rule {
     code: "CC401",

@@ -7,7 +7,7 @@
 
 use super::case::{Case, count, number, percent, rate, seconds, size, time};
 use super::{Finding, Rule};
-use crate::course::Blame;
+use crate::blame::Blame;
 
 pub(super) const RULE: Rule = Rule {
     code: "CC403",

@@ -7,7 +7,7 @@
 
 use super::case::{Case, number, percent, seconds, size, time};
 use super::{Finding, Rule, Severity};
-use crate::course::Limiter;
+use crate::budget::Limiter;
 
 pub(super) const RULE: Rule = Rule {
     code: "CC601",

@@ -9,7 +9,8 @@
 
 use super::case::{Case, Neighbour, number, percent, rate};
 use super::{Confidence, Finding, Rule};
-use crate::course::{Limiter, SHARED};
+use crate::budget::Limiter;
+use crate::course::SHARED;
 
 pub(super) const RULE: Rule = Rule {
     code: "CC602",

@@ -7,7 +7,7 @@
 
 use super::case::{Case, number, percent, rate};
 use super::{Finding, Rule};
-use crate::course::Limiter;
+use crate::budget::Limiter;
 
 pub(super) const RULE: Rule = Rule {
     code: "CC603",

@@ -8,6 +8,7 @@ use super::columns::{row, row_of_words};
 use super::header::{Footer, Generation, Header};
 use super::problem::{Loss, Problem, ProblemKind};
 use super::row::Row;
+use crate::lines::skip_line;
 use crate::pcapng::Way;
 
 /// Longest line taken, in bytes: a footer lists all flows.
@@ -95,7 +96,7 @@ impl<R: BufRead> Reader<R> {
         }
         let mut line = core::mem::take(&mut self.line);
         if line.len() == MAX_LINE && line.last() != Some(&b'\n') {
-            bytes += self.skip_line()?;
+            bytes += skip_line(&mut self.input)?;
             self.loss.bad_lines += 1;
             self.problem(0, ProblemKind::Long { bytes });
         } else {
@@ -109,21 +110,6 @@ impl<R: BufRead> Reader<R> {
         self.line = line;
         self.offset += bytes;
         Ok(true)
-    }
-
-    /// Passes over the rest of a line; gives its bytes.
-    fn skip_line(&mut self) -> io::Result<u64> {
-        let mut skipped = 0;
-        loop {
-            let buffer = self.input.fill_buf()?;
-            let end = buffer.iter().position(|byte| *byte == b'\n');
-            let bytes = end.map_or(buffer.len(), |end| end + 1);
-            self.input.consume(bytes);
-            skipped += bytes as u64;
-            if bytes == 0 || end.is_some() {
-                return Ok(skipped);
-            }
-        }
     }
 
     fn take_line(&mut self, line: &str) {

@@ -1,0 +1,111 @@
+//! Arguments of `run`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::{ScenarioArgs, ThinningArgs};
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  ackclock run transfer.toml
+  ackclock run transfer.toml --set duration=10s --set path.0.forward.1.delay=20ms
+  ackclock run transfer.toml --set host.sender.knobs.net.inet.tcp.abc_l_var=45
+  ackclock run transfer.toml --json | jq '.flows[0].goodput_bps'
+  ackclock run transfer.toml --tcpdump sink
+  ackclock run transfer.toml --pcap transfer.pcapng && tshark -r transfer.pcapng
+  ackclock run transfer.toml --report transfer.html
+  ackclock run transfer.toml --csv events.csv --svg cwnd.svg
+  ackclock run transfer.toml --csv cwnd.csv --columns cwnd,flight --every 10ms
+  ackclock run transfer.toml --bblog sender.pcapng && tshark -r sender.pcapng -Y bblog
+  ackclock run transfer.toml --siftr sender.log --log-flow upload
+  ackclock run transfer.toml --qlog sender.qlog --qlog-form qvis
+
+A run depends on the scenario and its seed alone: the same two give the same bytes anywhere.";
+
+/// Arguments of `run`.
+#[derive(Debug, Args)]
+#[command(after_help = RUN_EXAMPLES, override_usage = "ackclock run [OPTIONS] <FILE>")]
+pub(crate) struct RunArgs {
+    #[command(flatten)]
+    pub(crate) scenario: ScenarioArgs,
+    /// Print the result as JSON
+    #[arg(long, conflicts_with = "tcpdump")]
+    pub(crate) json: bool,
+    /// Print what tcpdump would have seen on HOST, instead of the table [default: the first
+    /// flow's sender]
+    #[arg(long, value_name = "HOST", num_args = 0..=1)]
+    pub(crate) tcpdump: Option<Option<String>>,
+    /// Write what the scenario's taps saw as pcapng [without taps: the first flow's sender]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) pcap: Option<PathBuf>,
+    /// Write every event as a row with the sender's state after it; with --columns, these over
+    /// time
+    #[arg(long, value_name = "FILE")]
+    pub(crate) csv: Option<PathBuf>,
+    /// Write --columns over time, one JSON object a line
+    #[arg(long, value_name = "FILE", requires = "columns")]
+    pub(crate) jsonl: Option<PathBuf>,
+    /// Write every event of a sender with its state after it, and what applications read, as a
+    /// Parquet table; with --columns, these over time
+    #[cfg(feature = "parquet")]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) parquet: Option<PathBuf>,
+    /// Columns of --csv, --jsonl and --parquet, of the senders' states wherever one of them changes:
+    /// cwnd, flight, pipe, ssthresh, srtt, pacing and others
+    #[arg(long, value_name = "NAMES")]
+    pub(crate) columns: Option<String>,
+    #[command(flatten)]
+    pub(crate) thinning: ThinningArgs,
+    /// Draw congestion window and flight of every flow over time as a chart
+    #[arg(long, value_name = "FILE")]
+    pub(crate) svg: Option<PathBuf>,
+    /// Draw the same chart as PNG, at twice its size
+    #[cfg(feature = "png")]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) png: Option<PathBuf>,
+    /// Write a page of plots and tables for a browser, in one file: see docs/reports.md
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
+    /// Write what the sender's stack would log as FreeBSD's Black Box Log, in pcapng
+    #[arg(long, value_name = "FILE")]
+    pub(crate) bblog: Option<PathBuf>,
+    /// Write what siftr on the sender's host would log
+    #[arg(long, value_name = "FILE")]
+    pub(crate) siftr: Option<PathBuf>,
+    /// Generation of --siftr
+    #[arg(long, value_name = "VERSION", default_value = "1.3", requires = "siftr")]
+    pub(crate) siftr_version: SiftrVersion,
+    /// Write what the sender's stack would log as qlog, TCP in QUIC's words
+    #[arg(long, value_name = "FILE")]
+    pub(crate) qlog: Option<PathBuf>,
+    /// Form of --qlog
+    #[arg(long, value_name = "FORM", default_value = "current", requires = "qlog")]
+    pub(crate) qlog_form: QlogForm,
+    /// Flow whose sender is logged by --bblog, --siftr and --qlog [default: the first]
+    #[arg(long, value_name = "FLOW")]
+    pub(crate) log_flow: Option<String>,
+}
+
+/// Forms of qlog.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum QlogForm {
+    /// The drafts: a JSON text sequence
+    Current,
+    /// Version 0.3, which qvis draws
+    Qvis,
+}
+
+/// Generations of siftr.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum SiftrVersion {
+    /// FreeBSD 8 to 13
+    #[value(name = "1.2")]
+    V1_2,
+    /// FreeBSD 14 on
+    #[value(name = "1.3")]
+    V1_3,
+    /// siftr2
+    #[value(name = "2")]
+    V2,
+}

@@ -1,0 +1,77 @@
+//! A scenario with changes, and arguments of `scenario`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use super::FromArgs;
+
+/// A scenario with changes.
+#[derive(Debug, Default, Args)]
+pub(crate) struct ScenarioArgs {
+    /// Scenario file (TOML; see docs/scenario.md)
+    pub(crate) file: Option<PathBuf>,
+    /// Change one key of the scenario: dotted as in TOML, entries of a list by number from 0; or
+    /// short, where only one place can be meant: sender.cc, path.delay, upload.bulk
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// Change the seed of every random stream
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
+    pub(crate) seed: Option<u64>,
+}
+
+/// What to do with scenario files.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ScenarioCommand {
+    /// Report all mistakes of a scenario file without running it
+    Check(CheckArgs),
+    /// Print a scenario with all changes worked in: the text its SHA-256 is made of
+    #[command(after_help = SHOW_EXAMPLES, override_usage = "ackclock scenario show [OPTIONS] <FILE>")]
+    Show(ScenarioArgs),
+    /// Fit a scenario to a transfer in a capture
+    From(FromArgs),
+    /// Print all keys of scenario files and all knobs of each system, as Markdown tables
+    #[command(after_help = KEYS_EXAMPLES)]
+    Keys,
+    /// Print the JSON schema of scenario files, for editors
+    #[command(after_help = SCHEMA_EXAMPLES)]
+    Schema,
+}
+
+pub(super) const SCENARIO_EXAMPLES: &str = "\
+Examples:
+  ackclock scenario check transfer.toml
+  ackclock scenario keys
+  ackclock scenario schema > ackclock.schema.json";
+
+const KEYS_EXAMPLES: &str = "\
+Examples:
+  ackclock scenario keys
+  ackclock scenario keys | grep sendbuf";
+
+const CHECK_EXAMPLES: &str = "\
+Examples:
+  ackclock scenario check transfer.toml
+  ackclock scenario check transfer.toml --set flow.0.bulk=10MB
+  ackclock scenario check transfer.toml --json";
+
+const SHOW_EXAMPLES: &str = "\
+Examples:
+  ackclock scenario show transfer.toml --set duration=10s --seed 7 > other.toml";
+
+const SCHEMA_EXAMPLES: &str = "\
+Examples:
+  ackclock scenario schema > ackclock.schema.json
+  (then, as the first line of a scenario, for editors with Taplo or Even Better TOML:)
+  #:schema ./ackclock.schema.json";
+
+/// Arguments of `scenario check`.
+#[derive(Debug, Args)]
+#[command(after_help = CHECK_EXAMPLES, override_usage = "ackclock scenario check [OPTIONS] <FILE>")]
+pub(crate) struct CheckArgs {
+    #[command(flatten)]
+    pub(crate) scenario: ScenarioArgs,
+    /// Print the mistakes as JSON on standard output
+    #[arg(long)]
+    pub(crate) json: bool,
+}

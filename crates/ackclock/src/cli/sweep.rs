@@ -1,0 +1,135 @@
+//! Arguments of `sweep` and of `table`, which shows what a sweep found.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::{ScenarioArgs, ThinningArgs};
+
+const SWEEP_EXAMPLES: &str = "\
+Examples:
+  ackclock sweep grid.toml                               the axes of its table [sweep]
+  ackclock sweep transfer.toml -m sender.cc=newreno,cubic -m path.loss=0.1%,1% --repeat 5
+  ackclock sweep transfer.toml -m 'path.delay=10ms..100ms step 10ms' --out delays
+  ackclock sweep transfer.toml -m 'path.rate,path.buffer=(10Mbit/s,1bdp),(1Gbit/s,100p)'
+  ackclock sweep transfer.toml -m 'path.rate=1Mbit/s..1Gbit/s log 7' --dry-run
+  ackclock sweep grid.toml --series cwnd,flight --every 10ms
+  ackclock sweep grid.toml --report grid.html            a page of heat maps
+  ackclock sweep grid.toml --resume                      go on after Ctrl-C, a crash, a reboot
+
+A directory holds the result: runs.jsonl and runs.csv in the order of the runs, sweep.json and
+scenario.toml, which say what was run. The same sweep gives the same bytes for any --jobs,
+interrupted or not.
+
+Exit status: 0 done; 2 a mistake in arguments or files; 130 interrupted, --resume goes on.";
+
+/// Arguments of `sweep`.
+#[derive(Debug, Args)]
+#[command(after_help = SWEEP_EXAMPLES, override_usage = "ackclock sweep [OPTIONS] <FILE>")]
+pub(crate) struct SweepArgs {
+    #[command(flatten)]
+    pub(crate) scenario: ScenarioArgs,
+    /// An axis: values with commas between, a range (`A..B step S`, `A..B log N`, `A..B in N`), or
+    /// keys that change together
+    #[arg(short = 'm', long = "axis", value_name = "KEY=VALUES")]
+    pub(crate) axis: Vec<String>,
+    /// Runs of each point, with the seeds N, N+1 and so on
+    #[arg(long, value_name = "RUNS", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub(crate) repeat: Option<u64>,
+    /// Condition that points must meet: `sender.cc != cubic or path.delay >= 10ms`
+    #[arg(long, value_name = "CONDITION")]
+    pub(crate) only: Option<String>,
+    /// Threads [default: one for each core]
+    #[arg(long, value_name = "N", value_parser = jobs)]
+    pub(crate) jobs: Option<usize>,
+    /// Directory of the result [default: the file's name with `.sweep`, here]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Go on with a sweep that was begun
+    #[arg(long)]
+    pub(crate) resume: bool,
+    /// Print what would be run, and run nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Print the scenario of run N, and run nothing
+    #[arg(long, value_name = "N", conflicts_with = "dry_run")]
+    pub(crate) show: Option<u64>,
+    /// Go ahead with more than a million runs
+    #[arg(long)]
+    pub(crate) yes: bool,
+    /// Write runs.parquet too: the table of runs.csv with its units
+    #[cfg(feature = "parquet")]
+    #[arg(long, conflicts_with_all = ["dry_run", "show"])]
+    pub(crate) parquet: bool,
+    /// Keep columns of each run over time, in series/N.csv of the result: cwnd,flight,srtt
+    /// [default: those of the file's table sweep.series]
+    #[arg(long, value_name = "NAMES")]
+    pub(crate) series: Option<String>,
+    #[command(flatten)]
+    pub(crate) thinning: ThinningArgs,
+    /// Write a page with heat maps for a browser, in one file: see docs/reports.md
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["dry_run", "show"])]
+    pub(crate) report: Option<PathBuf>,
+    /// Print the means as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+fn jobs(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(jobs) if (1..=1024).contains(&jobs) => Ok(jobs),
+        _ => Err("a number of threads from 1 to 1024 is wanted".to_owned()),
+    }
+}
+
+const TABLE_EXAMPLES: &str = "\
+Examples:
+  ackclock table transfer.sweep
+  ackclock table transfer.sweep --rows path.loss --cols sender.cc --value goodput
+  ackclock table transfer.sweep --report transfer.html
+  ackclock table transfer.sweep --rows seed --value rtos --flow upload
+  ackclock table transfer.sweep --rows path.delay --cols sender.cc --svg cc.svg --lines
+  ackclock table transfer.sweep --rows path.loss --json | jq '.[].mean'
+
+An interval is that of the mean at 95 %, by Student's t over the runs of a cell.";
+
+/// Arguments of `table`.
+#[derive(Debug, Args)]
+#[command(after_help = TABLE_EXAMPLES)]
+pub(crate) struct TableArgs {
+    /// Directory of the sweep
+    pub(crate) dir: PathBuf,
+    /// Axes down the side, with commas between; `seed` is one too [default: all but the last]
+    #[arg(long, value_name = "KEYS")]
+    pub(crate) rows: Option<String>,
+    /// Axes along the top [default: the last, if neither is given]
+    #[arg(long, value_name = "KEYS")]
+    pub(crate) cols: Option<String>,
+    /// Figure in the cells: a column of runs.csv, its unit may be left out
+    #[arg(long, value_name = "FIGURE", default_value = "goodput")]
+    pub(crate) value: String,
+    /// Only the flow of this name
+    #[arg(long, value_name = "FLOW")]
+    pub(crate) flow: Option<String>,
+    /// Write a page with heat maps for a browser, in one file: see docs/reports.md
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
+    /// Draw the table: as a line over the quantities down its side if nothing stands along the
+    /// top, else as a heat map
+    #[arg(long, value_name = "FILE")]
+    pub(crate) svg: Option<PathBuf>,
+    /// Draw the same as PNG, at twice its size
+    #[cfg(feature = "png")]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) png: Option<PathBuf>,
+    /// Draw lines in place of a heat map, one for each column
+    #[arg(long)]
+    pub(crate) lines: bool,
+    /// Write the runs, all columns of them, as a Parquet table
+    #[cfg(feature = "parquet")]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) parquet: Option<PathBuf>,
+    /// Print one object for each cell as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
