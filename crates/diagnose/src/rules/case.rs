@@ -278,11 +278,12 @@ pub(super) fn doublings(from: u64, to: u64) -> f64 {
     count + (to.max(window) - window) as f64 / window as f64
 }
 
-/// `1 lost packet`, `7 lost packets`, `7 recoveries`.
+/// `1 lost packet`, `7 lost packets`, `7 recoveries`, `7 echoes`.
 pub fn many(count: u64, what: &str) -> String {
     match (count, what.strip_suffix('y')) {
         (1, _) => format!("1 {what}"),
         (_, Some(stem)) => format!("{count} {stem}ies"),
+        (_, None) if what.ends_with('o') => format!("{count} {what}es"),
         (_, None) => format!("{count} {what}s"),
     }
 }

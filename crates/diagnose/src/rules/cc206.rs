@@ -21,9 +21,21 @@ nothing has to be sent again, so a mark costs less than a loss. But the window f
 %, NewReno: to half; with RFC 8511 to 80 % or so), and a queue that marks early, as CoDel does after
 5 ms and as switches of data centres do at a few packets, leaves a long path idle after each mark.",
     help: &[
-        ("FreeBSD", "sender: net.inet.tcp.cc.abe=1 (RFC 8511: smaller reductions for marks); at a FreeBSD router: a larger target of fq_codel in dummynet"),
-        ("Linux", "at a Linux router: tc qdisc fq_codel or cake with target and interval for the round trip (cake rtt), no ce_threshold below it"),
-        ("other", "marking thresholds for the round trips there are; senders made for shallow marks (DCTCP, Prague) only where the queue is made for them"),
+        (
+            "FreeBSD",
+            "sender: net.inet.tcp.cc.abe=1 (RFC 8511: smaller reductions for marks); at a FreeBSD \
+             router: a larger target of fq_codel in dummynet",
+        ),
+        (
+            "Linux",
+            "at a Linux router: tc qdisc fq_codel or cake with target and interval for the round \
+             trip (cake rtt), no ce_threshold below it",
+        ),
+        (
+            "other",
+            "marking thresholds for the round trips there are; senders made for shallow marks \
+             (DCTCP, Prague) only where the queue is made for them",
+        ),
     ],
 };
 
@@ -42,18 +54,29 @@ fn check(case: &Case<'_>) -> Option<Finding> {
     );
     let seen = (flow.marked > 0)
         .then(|| count("marked_packets", flow.marked, "marked", many(flow.marked, "packet")));
+    let reductions = format!("{}, {} of marks", marks.count, many(flow.ecn_echoes, "echo"));
+    let waited = format!(
+        "{} at most when the sender heard of a mark, round trip {} without",
+        time(queue),
+        time(base)
+    );
+    let before = format!("{} MSS before", case.segments(marks.window));
+    let behind = "which packets were marked: that shows behind the queue";
     Some(
         case.finding(&RULE, cost, title)
             .at(marks.interval, marks.frames)
             .with([
-                count("reductions", marks.count, "reductions", format!("{}, {} of marks", marks.count, many(flow.ecn_echoes, "echo").replace("echos", "echoes"))),
-                number("queue_s", seconds(queue), "queue", format!("{} at most when the sender heard of a mark, round trip {} without", time(queue), time(base))),
-                count("window_bytes", marks.window, "window", format!("{} MSS before", case.segments(marks.window))),
+                count("reductions", marks.count, "reductions", reductions),
+                number("queue_s", seconds(queue), "queue", waited),
+                count("window_bytes", marks.window, "window", before),
             ])
             .with(seen)
             .with(case.path_rate())
-            .because("a queue on the path signals congestion by marks, and the sender answers each round trip's first")
-            .unseen(if flow.marked > 0 { "" } else { "which packets were marked: that shows behind the queue" })
+            .because(
+                "a queue on the path signals congestion by marks, and the sender answers each \
+                 round trip's first",
+            )
+            .unseen(if flow.marked > 0 { "" } else { behind })
             .unseen(case.bound()),
     )
 }
