@@ -20,8 +20,10 @@ const MANY: usize = 4 * FEW;
 /// Entries ordered by time, first in first out among equals.
 #[derive(Debug, Clone)]
 pub struct Calendar<T> {
-    /// Entries up to `reach`, the next one last.
+    /// Entries up to `reach`, the next one last: the first `due` places of a row as long as was ever
+    /// needed, so that to add one is to write one.
     front: Vec<(Instant, T)>,
+    due: usize,
     /// Entries beyond `reach`; bucket b holds those whose time differs from it first in bit b.
     buckets: Vec<Vec<(Instant, T)>>,
     /// Bit b is set if bucket b holds entries.
@@ -30,7 +32,8 @@ pub struct Calendar<T> {
     reach: Instant,
     /// Time of the last entry taken.
     last: Instant,
-    len: usize,
+    /// Entries behind the front.
+    behind: usize,
 }
 
 impl<T: Copy> Default for Calendar<T> {
@@ -43,23 +46,24 @@ impl<T: Copy> Calendar<T> {
     /// An empty calendar at the beginning of time.
     pub fn new() -> Self {
         Self {
-            front: Vec::with_capacity(MANY + 1),
+            front: Vec::new(),
+            due: 0,
             buckets: (0..BUCKETS).map(|_| Vec::new()).collect(),
             occupied: 0,
             reach: Instant::MAX,
             last: Instant::ZERO,
-            len: 0,
+            behind: 0,
         }
     }
 
     /// Entries that wait.
     pub fn len(&self) -> usize {
-        self.len
+        self.due + self.behind
     }
 
     /// Does nothing wait?
     pub fn is_empty(&self) -> bool {
-        self.len == 0
+        self.len() == 0
     }
 
     /// Adds an entry.
@@ -68,27 +72,53 @@ impl<T: Copy> Calendar<T> {
     /// If `at` lies before the last entry taken: time does not run back.
     #[inline]
     pub fn push(&mut self, at: Instant, what: T) {
+        let due = self.due;
+        if at < self.last || at > self.reach || due >= MANY {
+            return self.push_elsewhere(at, what);
+        }
+        let Some(front) = self.front.get_mut(..=due) else {
+            return self.push_elsewhere(at, what);
+        };
+        // The next due stands last: the place is near the end.
+        let mut place = due;
+        while place > 0 && front[place - 1].0 <= at {
+            front[place] = front[place - 1];
+            place -= 1;
+        }
+        front[place] = (at, what);
+        self.due = due + 1;
+    }
+
+    /// Adds an entry where the front has no room for it, or does not reach so far.
+    #[inline(never)]
+    fn push_elsewhere(&mut self, at: Instant, what: T) {
         assert!(at >= self.last, "entry at {at:?} is before the present {:?}", self.last);
-        self.len += 1;
         if at > self.reach {
             self.put(at, what);
             return;
         }
-        // Most are due soon: the place is near the end.
-        let mut place = self.front.len();
-        self.front.push((at, what));
-        while place > 0 && self.front[place - 1].0 <= at {
-            self.front[place] = self.front[place - 1];
-            place -= 1;
+        if self.due == self.front.len() {
+            self.lengthen((at, what));
         }
+        let place = self.front[..self.due].partition_point(|entry| entry.0 > at);
+        self.front.copy_within(place..self.due, place + 1);
         self.front[place] = (at, what);
-        if self.front.len() > MANY {
+        self.due += 1;
+        if self.due > MANY {
             self.shorten();
         }
     }
 
+    /// The front gets more places, which hold anything.
+    #[cold]
+    fn lengthen(&mut self, anything: (Instant, T)) {
+        let places = (2 * self.front.len()).max(MANY + 1);
+        self.front.resize(places, anything);
+    }
+
     /// Adds an entry beyond the front.
     fn put(&mut self, at: Instant, what: T) {
+        self.behind += 1;
         let differing = at.as_nanos() ^ self.reach.as_nanos();
         let bucket = differing.ilog2() as usize;
         self.occupied |= 1 << bucket;
@@ -96,23 +126,33 @@ impl<T: Copy> Calendar<T> {
     }
 
     /// Takes the earliest entry; among equals the one that came first.
-    #[inline(always)]
+    #[inline]
     pub fn pop(&mut self) -> Option<(Instant, T)> {
-        if self.front.is_empty() {
+        self.pop_until(Instant::MAX)
+    }
+
+    /// The same if it is due at `end` or before.
+    #[inline(always)]
+    pub fn pop_until(&mut self, end: Instant) -> Option<(Instant, T)> {
+        if self.due == 0 {
             self.refill();
         }
-        let entry = self.front.pop()?;
+        let last = self.due.wrapping_sub(1);
+        let entry = *self.front.get(last)?;
+        if entry.0 > end {
+            return None;
+        }
+        self.due = last;
         self.last = entry.0;
-        self.len -= 1;
         Some(entry)
     }
 
     /// Time of the earliest entry.
     pub fn next_at(&mut self) -> Option<Instant> {
-        if self.front.is_empty() {
+        if self.due == 0 {
             self.refill();
         }
-        self.front.last().map(|entry| entry.0)
+        self.due.checked_sub(1).map(|last| self.front[last].0)
     }
 
     /// Fills the empty front from the lowest bucket, or with all there is if that is little.
@@ -128,10 +168,15 @@ impl<T: Copy> Calendar<T> {
             let reach = self.reach.as_nanos();
             let first = entries.iter().map(|entry| entry.0).min().unwrap_or(self.last);
             self.reach = if few { Instant::from_nanos(reach | range) } else { first };
+            self.behind -= entries.len();
             // From the last to the first, since the front stands in reverse.
             for &(at, what) in entries.iter().rev() {
                 if at <= self.reach {
-                    self.front.push((at, what));
+                    if self.due == self.front.len() {
+                        self.lengthen((at, what));
+                    }
+                    self.front[self.due] = (at, what);
+                    self.due += 1;
                 }
             }
             for &(at, what) in &entries {
@@ -141,8 +186,8 @@ impl<T: Copy> Calendar<T> {
             }
             entries.clear();
             self.buckets[lowest] = entries;
-            self.front.sort_by_key(|entry| Reverse(entry.0));
-            if !self.front.is_empty() {
+            self.front[..self.due].sort_by_key(|entry| Reverse(entry.0));
+            if self.due > 0 {
                 break;
             }
         }
@@ -155,19 +200,22 @@ impl<T: Copy> Calendar<T> {
     /// Too much has gathered in the front: its later half goes into the buckets.
     #[cold]
     fn shorten(&mut self) {
-        let middle = self.front[self.front.len() / 2].0;
-        let later = self.front.partition_point(|entry| entry.0 >= middle);
-        if later == self.front.len() {
+        let front = &self.front[..self.due];
+        let middle = front[self.due / 2].0;
+        let later = front.partition_point(|entry| entry.0 >= middle);
+        if later == self.due {
             // All of the first half are due at one instant.
             return;
         }
         // Everything behind the front finds its place anew. Equals stay in order: the front's
         // own are earlier than all others, and those of one bucket move in their order.
-        let mut behind: Vec<(Instant, T)> = self.front.drain(..later).rev().collect();
+        let mut behind: Vec<(Instant, T)> = front[..later].iter().rev().copied().collect();
+        self.front.copy_within(later..self.due, 0);
+        self.due -= later;
         for bucket in &mut self.buckets {
             behind.append(bucket);
         }
-        self.occupied = 0;
+        (self.occupied, self.behind) = (0, 0);
         self.reach = Instant::from_nanos(middle.as_nanos() - 1);
         for (at, what) in behind {
             self.put(at, what);

@@ -1,27 +1,34 @@
 //! A fixed delay.
 
-use std::collections::VecDeque;
-
 use machine::{Element, PacketId, Verdict, View};
 use units::{Duration, Instant};
+
+use crate::row::Row;
 
 /// Holds every packet for the same time; order is kept.
 #[derive(Debug, Clone)]
 pub struct Delay {
     span: Duration,
-    held: VecDeque<(Instant, PacketId)>,
+    /// What leaves next stands apart: it is asked for most.
+    first: Option<(Instant, PacketId)>,
+    behind: Row<(Instant, PacketId)>,
 }
 
 impl Delay {
     /// An empty delay of `span`.
     pub const fn new(span: Duration) -> Self {
-        Self { span, held: VecDeque::new() }
+        Self { span, first: None, behind: Row::new() }
     }
 
     /// Takes a packet.
     #[inline]
     pub fn take(&mut self, now: Instant, packet: PacketId) {
-        self.held.push_back((now + self.span, packet));
+        let entry = (now + self.span, packet);
+        if self.first.is_none() {
+            self.first = Some(entry);
+        } else {
+            self.behind.push(entry);
+        }
     }
 }
 
@@ -34,15 +41,14 @@ impl Element for Delay {
 
     #[inline]
     fn next_wake(&self) -> Option<Instant> {
-        self.held.front().map(|&(at, _)| at)
+        self.first.map(|(at, _)| at)
     }
 
     #[inline]
     fn wake(&mut self, now: Instant) -> Option<PacketId> {
-        if self.next_wake()? > now {
-            return None;
-        }
-        self.held.pop_front().map(|(_, packet)| packet)
+        let (_, packet) = self.first.filter(|&(at, _)| at <= now)?;
+        self.first = self.behind.pop();
+        Some(packet)
     }
 }
 

@@ -24,6 +24,7 @@ pub mod outage;
 pub mod pool;
 pub mod queue;
 pub mod reorder;
+mod row;
 pub mod thin;
 pub mod token_bucket;
 pub mod trace;

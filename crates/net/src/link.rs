@@ -1,10 +1,10 @@
 //! A drop-tail queue in front of a line.
 
 use core::num::NonZeroU64;
-use std::collections::VecDeque;
-
 use machine::{Element, PacketId, Verdict, View};
 use units::{Bytes, Duration, Instant, Rate};
+
+use crate::row::Row;
 
 /// Room of a queue, not counting the packet on the line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub struct Link {
     carry: u64,
     /// The packet on the line and when its last bit leaves.
     sending: Option<(PacketId, Instant)>,
-    queue: VecDeque<(PacketId, Bytes)>,
+    queue: Row<(PacketId, u32)>,
     queued: Bytes,
 }
 
@@ -38,7 +38,7 @@ impl Link {
             limit,
             carry: 0,
             sending: None,
-            queue: VecDeque::new(),
+            queue: Row::new(),
             queued: Bytes::ZERO,
         }
     }
@@ -73,7 +73,7 @@ impl Link {
         if !self.has_room(size) {
             return false;
         }
-        self.queue.push_back((packet, size));
+        self.queue.push((packet, size.get() as u32));
         self.queued += size;
         true
     }
@@ -93,7 +93,8 @@ impl Element for Link {
     #[inline]
     fn wake(&mut self, now: Instant) -> Option<PacketId> {
         let (packet, left_at) = self.sending.filter(|&(_, at)| at <= now)?;
-        self.sending = self.queue.pop_front().map(|(next, size)| {
+        self.sending = self.queue.pop().map(|(next, size)| {
+            let size = Bytes(u64::from(size));
             self.queued -= size;
             (next, left_at + self.time_to_send(size))
         });

@@ -15,24 +15,33 @@ impl<P: Copy + Default> Pool<P> {
         Self { slots: Vec::new(), free: Vec::new() }
     }
 
-    /// A number for a packet that is still to be written; what it holds is whatever was there.
+    /// The number that the next packet gets, if one is free; it stays free until it is taken.
     #[inline]
-    pub fn reserve(&mut self) -> PacketId {
-        match self.free.pop() {
-            Some(slot) => PacketId(slot),
-            None => {
-                self.slots.push(P::default());
-                // As many places for freed numbers as there are numbers: freeing never allocates.
-                self.free.reserve(self.slots.len());
-                PacketId((self.slots.len() - 1) as u32)
-            }
-        }
+    pub fn next_free(&self) -> Option<PacketId> {
+        self.free.last().map(|&slot| PacketId(slot))
+    }
+
+    /// Takes the number that is the next one; what it holds is whatever was there.
+    #[inline]
+    pub fn take_next(&mut self) {
+        self.free.pop();
+    }
+
+    /// Adds a number, which is free and the next one.
+    pub fn add(&mut self) -> PacketId {
+        let slot = self.slots.len() as u32;
+        self.slots.push(P::default());
+        // As many places for freed numbers as there are numbers: freeing never allocates.
+        self.free.reserve(self.slots.len());
+        self.free.push(slot);
+        PacketId(slot)
     }
 
     /// Stores a packet.
     #[inline]
     pub fn put(&mut self, packet: P) -> PacketId {
-        let id = self.reserve();
+        let id = self.next_free().unwrap_or_else(|| self.add());
+        self.take_next();
         self.slots[id.0 as usize] = packet;
         id
     }

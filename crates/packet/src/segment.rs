@@ -333,6 +333,12 @@ impl Segment {
         self.nsegs > 1 || self.packets() > 1
     }
 
+    /// IP bytes of it, if it is one packet.
+    #[inline]
+    pub fn packet_len(&self) -> Bytes {
+        Bytes(u64::from(self.header_len()) + u64::from(self.payload))
+    }
+
     /// IP bytes of all its packets together.
     #[inline]
     pub fn wire_len(&self) -> Bytes {

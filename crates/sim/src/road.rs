@@ -79,6 +79,28 @@ pub(crate) struct Station {
     pub(crate) armed: Option<Instant>,
 }
 
+/// What became of a packet that came to a station.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Accepted {
+    /// It waits behind others.
+    Waits,
+    /// It waits, and the station wants to wake then; it counts on that.
+    Wakes(Instant),
+    /// What its element says; when that wants to wake has to be asked.
+    Judged(Verdict),
+}
+
+/// What a station does next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum After {
+    /// Nothing: it is empty, or its entry in the calendar is set.
+    Rest,
+    /// It lets another packet leave at once.
+    Leave,
+    /// It wakes then, and counts on it.
+    Wake(Instant),
+}
+
 /// What packets meet most; the rest is kept out of their way.
 #[derive(Debug)]
 #[repr(u8)]
@@ -196,20 +218,54 @@ impl Station {
         id: PacketId,
         size: Bytes,
         segment: impl FnOnce() -> &'a Segment,
-    ) -> Verdict {
-        match &mut self.stage {
+    ) -> Accepted {
+        let first = match &mut self.stage {
             Stage::Link(link) => {
-                if link.take(now, id, size) {
-                    Verdict::Taken
-                } else {
-                    Verdict::Dropped
+                if !link.take(now, id, size) {
+                    return Accepted::Judged(Verdict::Dropped);
                 }
+                link.next_wake()
             }
             Stage::Delay(delay) => {
                 delay.take(now, id);
-                Verdict::Taken
+                delay.next_wake()
             }
-            Stage::Other(other) => other.accept(now, id, &view(segment(), size)),
+            Stage::Other(other) => {
+                return Accepted::Judged(other.accept(now, id, &view(segment(), size)));
+            }
+        };
+        match first {
+            Some(first) if self.armed.is_none() => {
+                self.armed = Some(first);
+                Accepted::Wakes(first)
+            }
+            _ => Accepted::Waits,
+        }
+    }
+
+    /// Its entry in the calendar came up: is it the one that it waits for? It is taken.
+    #[inline(always)]
+    pub(crate) fn is_due(&mut self, now: Instant) -> bool {
+        // Not if it was overtaken by an earlier one, and the station has armed itself anew since.
+        let due = self.armed == Some(now);
+        if due {
+            self.armed = None;
+        }
+        due
+    }
+
+    /// What to do behind a packet that has left a station where order is kept.
+    #[inline(always)]
+    pub(crate) fn after_leaving(&mut self, now: Instant) -> After {
+        let Some(at) = self.next_wake() else { return After::Rest };
+        if at <= now {
+            After::Leave
+        } else if self.armed.is_some() {
+            // What leaves such a station first is there already.
+            After::Rest
+        } else {
+            self.armed = Some(at);
+            After::Wake(at)
         }
     }
 
@@ -228,8 +284,17 @@ impl Station {
         }
     }
 
-    /// A packet that leaves at or before `now`.
+    /// The same where order is kept ([`Station::keeps_order`]).
     #[inline(always)]
+    pub(crate) fn wake_plain(&mut self, now: Instant) -> Option<PacketId> {
+        match &mut self.stage {
+            Stage::Link(link) => link.wake(now),
+            Stage::Delay(delay) => delay.wake(now),
+            Stage::Other(_) => None,
+        }
+    }
+
+    /// A packet that leaves at or before `now`.
     pub(crate) fn wake(&mut self, now: Instant) -> Option<PacketId> {
         match &mut self.stage {
             Stage::Link(link) => link.wake(now),

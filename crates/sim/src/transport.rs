@@ -59,11 +59,6 @@ impl Transport {
         either!(self, end => end.read_up_to(cx, most), 0)
     }
 
-    #[inline]
-    pub(crate) fn wants_to_send(&self) -> bool {
-        either!(self, end => end.wants_to_send(), false)
-    }
-
     pub(crate) fn close(&mut self) {
         either!(self, end => end.close(), ());
     }

@@ -19,9 +19,9 @@ use setup::{profiles, stands_still, transport};
 use crate::app::Application;
 use crate::card::Card;
 use crate::datagrams::number_of;
-use crate::observer::{Observer, PROGRESS_EVERY};
+use crate::observer::Observer;
 use crate::outcome::{FlowOutcome, Outcome};
-use crate::road;
+use crate::road::{self, After};
 use crate::scenario::{App, Close, Flow, Host, Scenario, TapPlace};
 use crate::transport::Transport;
 
@@ -140,7 +140,7 @@ pub fn run<O: Observer>(scenario: &Scenario, observer: &mut O) -> Result<Outcome
     let end = Instant::ZERO + scenario.duration;
     while world.open > 0 {
         // Without an entry nothing will ever happen: the rest of the time passes.
-        let Some((at, wake)) = world.network.calendar.pop().filter(|&(at, _)| at <= end) else {
+        let Some((at, wake)) = world.network.calendar.pop_until(end) else {
             world.network.now = end;
             break;
         };
@@ -250,10 +250,7 @@ impl<'a, O: Observer> World<'a, O> {
 
     #[inline]
     fn count_turn(&mut self) {
-        self.turns += 1;
-        if self.turns.is_multiple_of(PROGRESS_EVERY) {
-            self.network.observer.progress(self.network.now);
-        }
+        self.network.count_turn(&mut self.turns);
     }
 
     // What the calendar asks for.
@@ -261,8 +258,17 @@ impl<'a, O: Observer> World<'a, O> {
     #[inline(always)]
     fn happen(&mut self, wake: Wake) {
         match wake {
-            Wake::Start(flow) => self.open(flow),
             Wake::Station(station) => self.run_station(station),
+            other => self.happen_otherwise(other),
+        }
+    }
+
+    /// What is seldom.
+    #[inline(never)]
+    fn happen_otherwise(&mut self, wake: Wake) {
+        match wake {
+            Wake::Start(flow) => self.open(flow),
+            Wake::Station(_) => {}
             Wake::Card(card) => self.run_card(card),
             Wake::Timer(index) => self.run_timer(index as usize),
             Wake::App(index) => self.run_app(index as usize),
@@ -276,23 +282,57 @@ impl<'a, O: Observer> World<'a, O> {
         self.serve(index);
     }
 
-    fn run_station(&mut self, station: u32) {
-        if !self.network.wakes(station) {
+    #[inline(always)]
+    fn run_station(&mut self, index: u32) {
+        let now = self.network.now;
+        let station = &mut self.network.stations[index as usize];
+        if !station.is_due(now) {
             return;
         }
-        while let Some(id) = self.network.leaving(station) {
-            let mut next = Some(id);
-            while let Some(id) = next {
-                if let Some(host) = self.network.carry(id) {
-                    self.arrive(host, id);
-                }
-                next = self.network.next_copy();
+        if !station.keeps_order() {
+            return self.run_other_station(index);
+        }
+        let mut leaving = station.wake_plain(now);
+        while let Some(id) = leaving {
+            self.network.note_left(index, id);
+            if let Some(host) = self.network.carry(id) {
+                self.arrive(host, id);
             }
-            if !self.network.more_leave(station) {
+            if self.network.has_copies() {
+                self.send_copies();
+            }
+            let station = &mut self.network.stations[index as usize];
+            match station.after_leaving(now) {
+                After::Wake(at) => return self.network.calendar.push(at, Wake::Station(index)),
+                After::Leave => leaving = station.wake_plain(now),
+                After::Rest => return,
+            }
+        }
+    }
+
+    /// The same where the element may do anything.
+    #[inline(never)]
+    fn run_other_station(&mut self, index: u32) {
+        while let Some(id) = self.network.leaving(index) {
+            if let Some(host) = self.network.carry(id) {
+                self.arrive(host, id);
+            }
+            self.send_copies();
+            if !self.network.more_leave(index) {
                 return;
             }
         }
-        self.network.arm_station(station);
+        self.network.arm_station(index);
+    }
+
+    /// Copies go on behind what they were made of.
+    #[inline(never)]
+    fn send_copies(&mut self) {
+        while let Some(copy) = self.network.next_copy() {
+            if let Some(host) = self.network.carry(copy) {
+                self.arrive(host, copy);
+            }
+        }
     }
 
     fn run_card(&mut self, host: u16) {
@@ -382,13 +422,45 @@ impl<'a, O: Observer> World<'a, O> {
     /// After anything was said to an endpoint: sends what it wants to send, lets the application
     /// act or calls it for later, sets its alarm.
     fn serve(&mut self, index: usize) {
+        let Self { ends, network, turns, .. } = self;
+        let end = &mut ends[index];
+        let (true, Transport::Tcp(tcp)) = (end.delay.is_zero(), &mut end.stack) else {
+            return self.serve_on(index, false);
+        };
+        // What most of it is: TCP on a host without a delay, whose application reads all there is.
         loop {
-            self.drain(index);
-            let mut acts = false;
-            while let Some(signal) = self.ends[index].stack.poll_signal() {
-                acts |= self.on_signal(index, signal);
+            network.send_all(tcp, end.host, end.flow, end.road);
+            match tcp.poll_data_signals() {
+                Some(false) => break,
+                Some(true) if matches!(end.app, Application::Sink) => {}
+                Some(true) => return self.serve_on(index, true),
+                None => return self.serve_on(index, false),
             }
+            network.count_turn(turns);
+            end.read += tcp.read_up_to(&mut network.cx(end.host, end.flow), u64::MAX);
+            if tcp.at_end() {
+                self.finish(index);
+                return self.serve_on(index, false);
+            }
+        }
+        let at = tcp.next_deadline();
+        if at < end.armed.unwrap_or(Instant::MAX) {
+            end.armed = Some(at);
+            network.calendar.push(at, Wake::Timer(index as u32));
+        }
+    }
+
+    /// The same for any end; `acts`: it has sent what it wants to send, and its application is to act.
+    #[inline(never)]
+    fn serve_on(&mut self, index: usize, mut acts: bool) {
+        loop {
             if !acts {
+                self.drain(index);
+                while let Some(signal) = self.ends[index].stack.poll_signal() {
+                    acts |= self.on_signal(index, signal);
+                }
+            }
+            if !core::mem::take(&mut acts) {
                 break;
             }
             self.count_turn();
@@ -405,31 +477,12 @@ impl<'a, O: Observer> World<'a, O> {
     /// Sends all that an endpoint wants to send.
     #[inline(always)]
     fn drain(&mut self, index: usize) {
-        if self.ends[index].stack.wants_to_send() {
-            self.send(index);
-        }
-    }
-
-    #[inline(always)]
-    fn send(&mut self, index: usize) {
-        let network = &mut self.network;
-        let end = &mut self.ends[index];
+        let Self { ends, network, .. } = self;
+        let end = &mut ends[index];
         match &mut end.stack {
-            Transport::Tcp(tcp) => {
-                while tcp.wants_to_send() {
-                    // The endpoint writes its segment where it will lie on its way.
-                    let id = network.parcels.reserve();
-                    let Network { parcels, observer, now, .. } = &mut *network;
-                    let mut cx = cx(&mut **observer, *now, end.host, end.flow);
-                    if tcp.poll_transmit(&mut cx, parcels.segment_mut(id)).is_err() {
-                        parcels.release(id);
-                        return;
-                    }
-                    network.depart(end.host, end.road, id);
-                }
-            }
-            Transport::Quic(_) => self.send_quic(index),
-            Transport::Outside => {}
+            Transport::Tcp(tcp) => network.send_all(tcp, end.host, end.flow, end.road),
+            Transport::Quic(quic) if quic.wants_to_send() => self.send_quic(index),
+            Transport::Quic(_) | Transport::Outside => {}
         }
     }
 
@@ -492,7 +545,6 @@ impl<'a, O: Observer> World<'a, O> {
     }
 
     /// The application reads, writes and closes as it wants; the endpoint is served afterwards.
-    #[inline(always)]
     fn act(&mut self, index: usize) {
         let end = &mut self.ends[index];
         if matches!(end.app, Application::Sink) {

@@ -345,6 +345,18 @@ impl Endpoint {
         self.snd.due || self.reset.is_some()
     }
 
+    /// Takes all there is to tell the application, if that is nothing or but [`Signal::Readable`]
+    /// and [`Signal::Writable`]: is it anything? `None`: ask
+    /// [`poll_signal`](machine::Endpoint::poll_signal).
+    #[inline]
+    pub fn poll_data_signals(&mut self) -> Option<bool> {
+        const DATA: u8 = 1 << Signal::Readable as u8 | 1 << Signal::Writable as u8;
+        if self.signals & !DATA != 0 {
+            return None;
+        }
+        Some(core::mem::take(&mut self.signals) != 0)
+    }
+
     /// Asks the stack to send what it may (a call of tcp_output).
     pub(crate) fn call_output(&mut self) {
         self.snd.due = true;

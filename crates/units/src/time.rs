@@ -24,10 +24,7 @@ impl Instant {
     /// The moment `ns` nanoseconds after the beginning.
     #[inline]
     pub const fn from_nanos(ns: u64) -> Self {
-        match NonZeroU64::new(ns.saturating_add(1)) {
-            Some(biased) => Self(biased),
-            None => Self::ZERO,
-        }
+        Self(NonZeroU64::MIN.saturating_add(ns))
     }
 
     /// Nanoseconds since the beginning.
@@ -39,7 +36,7 @@ impl Instant {
     /// Time passed since `earlier`; zero if `earlier` lies later.
     #[inline]
     pub const fn since(self, earlier: Self) -> Duration {
-        Duration(self.as_nanos().saturating_sub(earlier.as_nanos()))
+        Duration(self.0.get().saturating_sub(earlier.0.get()))
     }
 
     /// Seconds since the beginning, for reports only.

@@ -1,19 +1,20 @@
 //! The network: packets on their way from the card of one host, over the stations of a road, to
 //! the card of another.
 
-use machine::{Cx, Fate, PacketId, Verdict};
+use machine::{Cx, Endpoint as _, Fate, PacketId, Verdict};
 use net::calendar::Calendar;
 use net::offload::split;
 use packet::Segment;
 use record::{Event, Movement, PacketNumber, StationId, Who};
+use tcp::Endpoint;
 use units::{Bytes, FlowId, HostId, Instant, SeqNum};
 
 use super::Wake;
 use super::parcels::{Parcels, Way};
 use crate::card::Card;
 use crate::datagrams::{Datagrams, number_of};
-use crate::observer::Observer;
-use crate::road::{Roads, Station, Stop};
+use crate::observer::{Observer, PROGRESS_EVERY};
+use crate::road::{Accepted, Roads, Station, Stop};
 use crate::scenario::{Tap, TapPlace};
 
 /// All that lies between the hosts, with the calendar and the one who watches.
@@ -28,7 +29,7 @@ pub(super) struct Network<'a, O: Observer> {
     packets: u64,
     /// Copies that have left the station where they were made, but gone no further yet.
     copies: Vec<PacketId>,
-    stations: Vec<Station>,
+    pub(super) stations: Vec<Station>,
     pub(super) roads: Roads,
     pub(super) cards: Vec<Card>,
     /// For each host whether its card lets packets go up alone and at once.
@@ -73,6 +74,15 @@ impl<'a, O: Observer> Network<'a, O> {
         cx(&mut *self.observer, self.now, host, flow)
     }
 
+    /// Another turn of a run.
+    #[inline(always)]
+    pub(super) fn count_turn(&mut self, turns: &mut u64) {
+        *turns += 1;
+        if turns.is_multiple_of(PROGRESS_EVERY) {
+            self.observer.progress(self.now);
+        }
+    }
+
     /// Tells a step of a packet, if anybody wants to know.
     #[inline(always)]
     fn step(&mut self, movement: impl FnOnce(&Self) -> Movement) {
@@ -101,17 +111,33 @@ impl<'a, O: Observer> Network<'a, O> {
 
     // Out.
 
+    /// Sends all that an endpoint of TCP wants to send.
+    #[inline(always)]
+    pub(super) fn send_all(&mut self, tcp: &mut Endpoint, host: u16, flow: FlowId, road: u32) {
+        while tcp.wants_to_send() {
+            // The endpoint writes its segment where it will lie on its way.
+            let id = self.parcels.next_free();
+            let Self { parcels, observer, now, .. } = &mut *self;
+            let mut cx = cx(&mut **observer, *now, host, flow);
+            if tcp.poll_transmit(&mut cx, parcels.segment_mut(id)).is_err() {
+                return;
+            }
+            parcels.take_next();
+            self.depart(host, road, id);
+        }
+    }
+
     /// A segment that its stack has written leaves the host, a burst as the packets that the card
     /// makes of it.
-    #[inline]
+    #[inline(never)]
     pub(super) fn depart(&mut self, host: u16, road: u32, id: PacketId) {
         self.look(host, TapPlace::Stack, true, id);
         let segment = self.parcels.segment(id);
-        if segment.gso_size == 0 {
-            let size = segment.wire_len();
-            return self.depart_one(host, road, id, size);
+        if segment.gso_size != 0 {
+            return self.depart_split(host, road, id);
         }
-        self.depart_split(host, road, id);
+        let size = segment.packet_len();
+        self.set_out(host, road, id, size);
     }
 
     /// The card splits a burst.
@@ -128,9 +154,14 @@ impl<'a, O: Observer> Network<'a, O> {
     /// A packet leaves the host.
     #[inline(never)]
     pub(super) fn depart_one(&mut self, host: u16, road: u32, id: PacketId, size: Bytes) {
+        self.set_out(host, road, id, size);
+    }
+
+    #[inline(always)]
+    fn set_out(&mut self, host: u16, road: u32, id: PacketId, size: Bytes) {
         let number = PacketNumber(self.packets);
         self.packets += 1;
-        *self.parcels.way_mut(id) = Way::new(number, size, road);
+        let way = Way::new(number, size, road);
         self.look(host, TapPlace::Wire, true, id);
         self.step(|network| {
             let packet = network.parcels.segment(id);
@@ -144,39 +175,40 @@ impl<'a, O: Observer> Network<'a, O> {
                 capable: packet.ecn != 0,
             }
         });
-        let mut next = Some(id);
-        while let Some(id) = next {
-            if let Some(host) = self.carry(id) {
-                // Over a road that takes no time: two hosts would answer each other within one
-                // call, in the midst of a burst.
-                self.wait_in_card(host, id);
+        if let Some(host) = self.carry_on(id, way) {
+            // Over a road that takes no time: two hosts would answer each other within one call, in
+            // the midst of a burst.
+            self.wait_in_card(host, id);
+        }
+        if self.has_copies() {
+            self.send_copies();
+        }
+    }
+
+    #[cold]
+    fn send_copies(&mut self) {
+        while let Some(copy) = self.copies.pop() {
+            if let Some(host) = self.carry(copy) {
+                self.wait_in_card(host, copy);
             }
-            next = self.copies.pop();
         }
     }
 
     // On the way.
 
-    /// The station whose entry came up, unless that was overtaken by an earlier one and the station
-    /// has armed itself anew since.
-    #[inline]
-    pub(super) fn wakes(&mut self, index: u32) -> bool {
-        let station = &mut self.stations[index as usize];
-        let wakes = station.armed == Some(self.now);
-        if wakes {
-            station.armed = None;
-        }
-        wakes
-    }
-
-    /// The next packet that leaves a station now.
-    #[inline]
-    pub(super) fn leaving(&mut self, index: u32) -> Option<PacketId> {
-        let id = self.stations[index as usize].wake(self.now)?;
+    /// A packet has left a station.
+    #[inline(always)]
+    pub(super) fn note_left(&mut self, index: u32, id: PacketId) {
         self.step(|network| Movement::Left {
             station: StationId(index),
             packet: network.parcels.way(id).number,
         });
+    }
+
+    /// The next packet that leaves a station now.
+    pub(super) fn leaving(&mut self, index: u32) -> Option<PacketId> {
+        let id = self.stations[index as usize].wake(self.now)?;
+        self.note_left(index, id);
         self.settle_fates(index);
         Some(id)
     }
@@ -190,6 +222,12 @@ impl<'a, O: Observer> Network<'a, O> {
             self.arm_station_at(index, at);
         }
         at <= self.now
+    }
+
+    /// Are there copies that have gone no further yet?
+    #[inline(always)]
+    pub(super) const fn has_copies(&self) -> bool {
+        !self.copies.is_empty()
     }
 
     /// The next copy that goes on its way.
@@ -210,8 +248,8 @@ impl<'a, O: Observer> Network<'a, O> {
         }
     }
 
-    #[inline]
-    fn arm_station_at(&mut self, index: u32, at: Instant) {
+    #[inline(always)]
+    pub(super) fn arm_station_at(&mut self, index: u32, at: Instant) {
         let station = &mut self.stations[index as usize];
         if at < station.armed.unwrap_or(Instant::MAX) {
             station.armed = Some(at);
@@ -223,17 +261,36 @@ impl<'a, O: Observer> Network<'a, O> {
     /// its road: then the host is told.
     #[inline(always)]
     pub(super) fn carry(&mut self, id: PacketId) -> Option<u16> {
+        let way = *self.parcels.way(id);
+        self.carry_on(id, way)
+    }
+
+    /// The same for a packet whose way is that one, whatever is noted of it.
+    #[inline(always)]
+    fn carry_on(&mut self, id: PacketId, mut way: Way) -> Option<u16> {
         loop {
-            let way = self.parcels.way_mut(id);
             let index = match self.roads.stop(way.next) {
                 Stop::Station(index) => index,
-                Stop::Host(host) => return self.reach(host, id),
+                Stop::Host(host) => return self.reach(host, id, &way),
             };
             way.next += 1;
+            *self.parcels.way_mut(id) = way;
             let (station, packet) = (StationId(index), way.number);
             let size = Bytes(u64::from(way.size()));
             let segment = || self.parcels.segment(id);
-            match self.stations[index as usize].accept(self.now, id, size, segment) {
+            let verdict = match self.stations[index as usize].accept(self.now, id, size, segment) {
+                Accepted::Waits => {
+                    self.step(|_| Movement::Entered { station, packet });
+                    return None;
+                }
+                Accepted::Wakes(at) => {
+                    self.step(|_| Movement::Entered { station, packet });
+                    self.calendar.push(at, Wake::Station(index));
+                    return None;
+                }
+                Accepted::Judged(verdict) => verdict,
+            };
+            match verdict {
                 Verdict::Taken => {
                     self.step(|_| Movement::Entered { station, packet });
                     self.settle_fates(index);
@@ -244,6 +301,7 @@ impl<'a, O: Observer> Network<'a, O> {
                     if self.settle(verdict, station, id) {
                         return None;
                     }
+                    way = *self.parcels.way(id);
                 }
             }
             self.step(|_| Movement::Left { station, packet });
@@ -343,12 +401,9 @@ impl<'a, O: Observer> Network<'a, O> {
     /// A packet reaches the network card at the end of its road, which drops what is damaged
     /// before any capture point sees it.
     #[inline(always)]
-    fn reach(&mut self, host: u16, id: PacketId) -> Option<u16> {
-        self.step(|network| Movement::Arrived {
-            host: HostId(host),
-            packet: network.parcels.way(id).number,
-        });
-        if self.parcels.way(id).damaged() {
+    fn reach(&mut self, host: u16, id: PacketId, way: &Way) -> Option<u16> {
+        self.step(|_| Movement::Arrived { host: HostId(host), packet: way.number });
+        if way.damaged() {
             self.forget(id);
             return None;
         }

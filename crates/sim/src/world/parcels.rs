@@ -55,19 +55,32 @@ pub(super) struct Parcels {
 }
 
 impl Parcels {
-    /// A number for a packet whose segment and way are still to be written.
-    #[inline]
-    pub(super) fn reserve(&mut self) -> PacketId {
-        let id = self.ways.reserve();
-        if self.segments.len() <= id.0 as usize {
-            self.segments.push(Segment::default());
+    /// The number of the packet that comes next: its segment may be written, and is a packet with
+    /// [`Parcels::take_next`], which asks for a way as well.
+    #[inline(always)]
+    pub(super) fn next_free(&mut self) -> PacketId {
+        match self.ways.next_free() {
+            Some(id) => id,
+            None => self.add(),
         }
-        id
+    }
+
+    /// The number that [`Parcels::next_free`] gave is that of a packet from now on.
+    #[inline(always)]
+    pub(super) fn take_next(&mut self) {
+        self.ways.take_next();
+    }
+
+    #[cold]
+    fn add(&mut self) -> PacketId {
+        self.segments.push(Segment::default());
+        self.ways.add()
     }
 
     /// Stores a segment; its way is still to be written.
     pub(super) fn put(&mut self, segment: Segment) -> PacketId {
-        let id = self.reserve();
+        let id = self.next_free();
+        self.take_next();
         *self.segment_mut(id) = segment;
         id
     }
