@@ -16,6 +16,8 @@ pub struct AnyController {
     which: Which,
     control: Control,
     in_recovery: bool,
+    heeds_ack_samples: bool,
+    heeds_srtt: bool,
 }
 
 /// An enum, since a scenario chooses and a boxed one could not be cloned.
@@ -73,10 +75,26 @@ macro_rules! tell {
 impl AnyController {
     fn new(which: Which) -> Self {
         let nothing = Control { window: Bytes::ZERO, ssthresh: None, pacing: None };
-        let mut any = Self { which, control: nothing, in_recovery: false };
+        // What another makes nothing of need not be worked out.
+        let heeds_ack_samples = matches!(which, Which::LinuxCubic(_) | Which::Piloted(_));
+        let heeds_srtt = !matches!(which, Which::LinuxReno(_) | Which::LinuxCubic(_));
+        let mut any =
+            Self { which, control: nothing, in_recovery: false, heeds_ack_samples, heeds_srtt };
         any.control = ask!(any, cc => cc.control());
         any.in_recovery = ask!(any, cc => cc.in_recovery());
         any
+    }
+
+    /// Does [`Controller::on_ack_sample`] mean anything to it?
+    #[inline]
+    pub const fn heeds_ack_samples(&self) -> bool {
+        self.heeds_ack_samples
+    }
+
+    /// Does [`Acked::srtt`] mean anything to it?
+    #[inline]
+    pub const fn heeds_srtt(&self) -> bool {
+        self.heeds_srtt
     }
 }
 

@@ -5,7 +5,7 @@
 
 use units::{Duration, Instant, Offset};
 
-use crate::sendmap::{Piece, SendMap};
+use crate::sendmap::{Piece, Row, SendMap};
 
 /// Recoveries for which a widened window is kept (section 6.2 step 4; `TCP_RACK_RECOVERY_THRESH`).
 const PERSIST: u8 = 16;
@@ -91,11 +91,12 @@ impl Rack {
     /// The same for a row of packets that were sent once and in this order: what lies between the
     /// first and the last tells nothing more.
     #[inline(always)]
-    pub fn on_row_delivered(&mut self, [first, last]: &[Piece; 2], now: Instant) {
-        self.reordering_seen |= first.end() < self.fack;
-        self.fack = self.fack.max(last.end());
-        self.rtt = now.since(last.sent_at());
-        self.newest = self.newest.max(Some((last.sent_at(), last.end())));
+    pub fn on_row_delivered(&mut self, row: &Row, now: Instant) {
+        let last = row.last;
+        self.reordering_seen |= row.first.end < self.fack;
+        self.fack = self.fack.max(last.end);
+        self.rtt = now.since(last.sent_at);
+        self.newest = self.newest.max(Some((last.sent_at, last.end)));
     }
 
     /// Steps 1 to 3 for one packet that was delivered: the newest of them sets the clock, one below

@@ -67,13 +67,19 @@ impl RttLinux {
     /// Takes in a sample; returns it as the kernel counts it, in whole microseconds. An echoed
     /// timestamp of no difference counts as one millisecond.
     pub fn on_sample(&mut self, sampled: &Sampled) -> Duration {
-        let rtt_us = match sampled.sample {
-            Sample::Echo { ms } => u64::from(ms.max(1)) * 1_000,
-            Sample::Timed { sent, acked } => acked.since(sent).as_micros(),
+        let rtt = match sampled.sample {
+            Sample::Echo { ms } => Duration::from_millis(u64::from(ms.max(1))),
+            Sample::Timed { sent, acked } => acked.since(sent),
         };
+        self.on_round_trip(rtt, sampled.snd_una, sampled.snd_nxt)
+    }
+
+    /// The same for a round trip by send times.
+    #[inline]
+    pub fn on_round_trip(&mut self, rtt: Duration, snd_una: Offset, snd_nxt: Offset) -> Duration {
         // A round trip of more than nine minutes would not fit the eightfold mean.
-        let rtt_us = u32::try_from(rtt_us).unwrap_or(u32::MAX).min(u32::MAX >> 3);
-        self.estimate(rtt_us, sampled.snd_una, sampled.snd_nxt);
+        let rtt_us = rtt.as_micros().min(u64::from(u32::MAX >> 3)) as u32;
+        self.estimate(rtt_us, snd_una, snd_nxt);
         let usecs = u64::from(self.srtt_us >> 3) + u64::from(self.rttvar_us);
         self.set_rto(self.jiffies(usecs));
         Duration::from_micros(u64::from(rtt_us))

@@ -23,7 +23,7 @@ use std::collections::VecDeque;
 
 use units::{Instant, Offset};
 
-pub use piece::{Count, Piece, Sums};
+pub use piece::{Count, Departure, Piece, Row, Sums};
 
 use crate::dsack::Block;
 use crate::ranges::Ranges;
@@ -109,7 +109,8 @@ impl SendMap {
     pub fn nothing_missing(&self) -> bool {
         let sums = &self.sums;
         let marked = sums.sacked.packets | sums.lost.packets | sums.resent.packets;
-        marked == 0 && sums.again_bytes == 0 && self.resends.is_empty() && self.relost.is_empty()
+        let waiting = self.resends.len() | self.relost.len();
+        marked | sums.again_bytes | waiting as u64 == 0
     }
 
     /// The pieces, in the order of the stream.
@@ -210,29 +211,41 @@ impl SendMap {
         }
     }
 
-    /// The same where nothing is missing ([`SendMap::nothing_missing`]): counts the pieces wholly below,
-    /// and shows the first and the last of them.
-    #[inline]
-    pub fn acknowledge_plain(&mut self, una: Offset) -> (Count, Option<[Piece; 2]>) {
-        let mut count = Count::default();
-        let mut ends: Option<[Piece; 2]> = None;
-        while let Some(&piece) = self.pieces.front().filter(|piece| piece.end() <= una) {
-            count.add(piece.len());
-            ends = Some([ends.map_or(piece, |[first, _]| first), piece]);
+    /// The same where nothing is missing ([`SendMap::nothing_missing`]): tells of the pieces wholly
+    /// below, if there are any.
+    #[inline(always)]
+    pub fn acknowledge_plain(&mut self, una: Offset) -> Option<Row> {
+        let mut row: Option<Row> = None;
+        let mut bytes = 0;
+        while let Some(piece) = self.pieces.front() {
+            let departed = Departure { sent_at: piece.sent_at, end: piece.end() };
+            if departed.end > una {
+                // In part at most.
+                let cut = una.since(piece.start).get();
+                if cut > 0 {
+                    self.shorten_first(una, cut);
+                }
+                break;
+            }
+            bytes += piece.len();
+            let (packets, first) = row.map_or((0, departed), |row| (row.packets, row.first));
+            row = Some(Row { packets: packets + 1, first, last: departed });
             self.pieces.pop_front();
         }
-        self.base += count.packets;
-        self.sums.all.packets -= count.packets;
-        self.sums.all.bytes -= count.bytes;
-        if let Some(piece) = self.pieces.front_mut()
-            && piece.start < una
-        {
-            let cut = una - piece.start;
+        let packets = row.map_or(0, |row| row.packets);
+        self.base += packets;
+        self.sums.all.packets -= packets;
+        self.sums.all.bytes -= bytes;
+        row
+    }
+
+    #[cold]
+    fn shorten_first(&mut self, una: Offset, cut: u64) {
+        if let Some(piece) = self.pieces.front_mut() {
             self.sums.all.bytes -= cut;
             piece.len -= cut as u32;
             piece.start = una;
         }
-        (count, ends)
     }
 
     /// Blocks were reported: each piece that is newly covered is shown, as it stood, in the order of

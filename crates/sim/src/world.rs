@@ -308,6 +308,8 @@ impl<'a, O: Observer> World<'a, O> {
                 After::Rest => return,
             }
         }
+        // What it was to wake for has left already, with what had come at the same moment.
+        self.network.arm_station(index);
     }
 
     /// The same where the element may do anything.

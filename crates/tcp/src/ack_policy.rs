@@ -72,6 +72,7 @@ impl AckPolicy {
     }
 
     /// In-order data arrived.
+    #[inline(always)]
     pub(crate) fn on_data(&mut self, a: &Arrival) -> Decision {
         let before = self.last_data.replace(a.now);
         match self.rule {

@@ -6,6 +6,7 @@ use machine::{Cx, Signal};
 use packet::{Options, Segment};
 use record::{Cause, Event, Purpose, Recorder};
 use recovery::holes::Update;
+use recovery::sendmap::Row;
 use recovery::{RttEstimator, Sample, Sampled};
 use units::ratio::scaled;
 use units::{Bytes, Duration, Instant, Offset};
@@ -229,7 +230,12 @@ impl Endpoint {
     }
 
     /// The smoothed round trip, as the controller is told of it.
+    #[inline]
     pub(crate) fn smoothed(&self) -> Smoothed {
+        if self.cc.heeds_srtt() { self.smoothed_now() } else { Smoothed::default() }
+    }
+
+    fn smoothed_now(&self) -> Smoothed {
         let samples = self.snd.rtt_samples;
         if let RttEstimator::FreeBsd(rtt) = &self.rtt {
             let micros = u32::try_from(rtt.srtt_micros()).unwrap_or(u32::MAX);
@@ -275,7 +281,7 @@ impl Endpoint {
     /// A writer that sleeps is woken once there is room.
     #[inline(always)]
     pub(crate) fn wake_writer<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
-        if self.snd.buffer.starved() {
+        if self.snd.buffer.starved() && self.snd.buffer.expands() {
             let packets = self.cwnd() / self.mss();
             let full = self.packets_in_flight() >= packets;
             let windows = self.cc.windows_buffered();
@@ -324,19 +330,54 @@ impl Endpoint {
             snd_una: ack,
             snd_nxt: self.snd.nxt,
         });
-        self.snd.rtt_sample = Some(rtt);
-        self.snd.rtt_samples = self.snd.rtt_samples.saturating_add(1);
-        self.rcv.window.on_rtt(rtt);
         // Linux takes the least from the newest segment acknowledged (ca_rtt).
         let newest = match (&self.rtt, delivered.newest_sent()) {
             (RttEstimator::Linux(_), Some(sent)) => cx.now.since(sent).min(rtt),
             _ => rtt,
         };
+        self.note_rtt(cx, ack, rtt, newest);
+    }
+
+    /// The same where nothing is missing, for a row of packets.
+    #[inline(always)]
+    pub(crate) fn take_row_rtt<R: Recorder>(
+        &mut self,
+        cx: &mut Cx<'_, R>,
+        segment: &Segment,
+        ack: Offset,
+        row: &Row,
+    ) {
+        let RttEstimator::Linux(linux) = &mut self.rtt else {
+            return self.take_rtt(cx, segment, ack, &Delivered::row(row));
+        };
+        let since = |sent| cx.now.since(sent);
+        let rtt = linux.on_round_trip(since(row.first.sent_at), ack, self.snd.nxt);
+        if self.snd.timed.is_some_and(|(at, _)| ack > at) {
+            self.snd.timed = None;
+        }
+        self.note_rtt(cx, ack, rtt, since(row.last.sent_at).min(rtt));
+    }
+
+    /// A round trip was measured, and by the newest segment acknowledged that one.
+    #[inline(always)]
+    fn note_rtt<R: Recorder>(
+        &mut self,
+        cx: &mut Cx<'_, R>,
+        ack: Offset,
+        rtt: Duration,
+        newest: Duration,
+    ) {
+        self.snd.rtt_sample = Some(rtt);
+        self.snd.rtt_samples = self.snd.rtt_samples.saturating_add(1);
+        self.rcv.window.on_rtt(rtt);
         let least = self.totals.min_rtt.map_or(newest, |least| least.min(newest));
         self.totals.min_rtt = Some(least);
         self.rate_sample_rtt(newest);
         cx.emit(|| Event::RttSample { rtt });
-        if matches!(self.rtt, RttEstimator::Linux(_)) {
+        if !matches!(self.rtt, RttEstimator::Linux(_)) {
+            return;
+        }
+        if self.cc.heeds_ack_samples() {
             let pacing_rate = if self.cc.in_slow_start() { self.pacing_rate() } else { 0 };
             let change = self.cc.on_ack_sample(&AckSample {
                 now: cx.now,
@@ -347,6 +388,8 @@ impl Endpoint {
                 pacing_rate,
             });
             self.note(cx, change, Cause::SlowStartExit);
+        } else {
+            self.note(cx, Change::None, Cause::SlowStartExit);
         }
     }
 

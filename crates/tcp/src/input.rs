@@ -399,7 +399,7 @@ impl Endpoint {
     }
 
     /// The next bytes of the stream have come.
-    #[inline]
+    #[inline(always)]
     fn on_next_payload<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, payload: Payload) {
         let filled_a_gap = !self.rcv.reassembly.is_empty();
         let before = self.rcv.nxt;

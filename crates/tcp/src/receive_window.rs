@@ -166,7 +166,7 @@ impl ReceiveWindow {
 
     /// Window in bytes that may be offered now; `promised` is what of the last offer is left,
     /// `waiting` are bytes that lie behind a gap (Linux charges them to the buffer).
-    #[inline]
+    #[inline(always)]
     pub(crate) fn window(&mut self, promised: u64, waiting: u64) -> u64 {
         match self.answer {
             Some(last) if last.promised == promised && last.waiting == waiting => last.window,
@@ -178,6 +178,7 @@ impl ReceiveWindow {
         }
     }
 
+    #[inline(always)]
     fn offer(&self, promised: u64, waiting: u64) -> u64 {
         let scale = self.scale;
         let most = MAX_FIELD << scale;

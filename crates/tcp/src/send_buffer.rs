@@ -107,6 +107,9 @@ impl SendBuffer {
 
     /// Should a writer that found no room be woken?
     pub(crate) fn writable(&mut self) -> bool {
+        if !self.starved {
+            return false;
+        }
         let space = self.capacity().saturating_sub(self.used);
         let enough = match self.rule {
             SendBufferRule::FreeBsd { .. } => space >= FREEBSD_LOWAT,
@@ -114,11 +117,8 @@ impl SendBuffer {
             SendBufferRule::Linux { .. } => space >= self.used / 2 && space > 0,
             SendBufferRule::Fixed { .. } => space > 0,
         };
-        let wake = self.starved && enough;
-        if wake {
-            self.starved = false;
-        }
-        wake
+        self.starved = !enough;
+        enough
     }
 
     /// Is a writer asleep?
@@ -144,6 +144,13 @@ impl SendBuffer {
         Some(self.size)
     }
 
+    /// Is it of those that [`SendBuffer::expand`] may make larger?
+    #[inline]
+    pub(crate) fn expands(&self) -> bool {
+        let SendBufferRule::Linux { wmem } = self.rule else { return false };
+        !self.fixed && self.size < wmem[2].get()
+    }
+
     /// Linux, after an ACK was answered: grows to so many windows, two with most controllers, unless
     /// the window is full. Returns the new size in payload bytes if it grew.
     pub(crate) fn expand(
@@ -152,7 +159,7 @@ impl SendBuffer {
         windows: u64,
         cwnd_packets: u64,
     ) -> Option<u64> {
-        if !matches!(self.rule, SendBufferRule::Linux { .. }) || window_full || self.fixed {
+        if !self.expands() || window_full {
             return None;
         }
         let before = self.size;

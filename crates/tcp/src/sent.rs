@@ -3,7 +3,7 @@
 //! Linux counts its window, its flight and its deliveries in packets and takes round-trip samples
 //! from send times (tcp_rate.c, tcp_clean_rtx_queue of tcp_input.c).
 
-use recovery::sendmap::{Piece, SendMap};
+use recovery::sendmap::{Piece, Row, SendMap};
 use units::{Instant, Offset};
 
 /// What an acknowledgment took off the packets under way.
@@ -22,9 +22,9 @@ pub(crate) struct Delivered {
 impl Delivered {
     /// A row of packets, none of them sent twice; its first and its last.
     #[inline]
-    pub(crate) const fn row(packets: u64, [first, last]: &[Piece; 2]) -> Self {
-        let (oldest, newest) = (Some(first.sent_at()), Some(last.sent_at()));
-        Self { packets, oldest, newest, resent: false }
+    pub(crate) const fn row(row: &Row) -> Self {
+        let (oldest, newest) = (Some(row.first.sent_at), Some(row.last.sent_at));
+        Self { packets: row.packets, oldest, newest, resent: false }
     }
 
     /// Another packet was delivered.

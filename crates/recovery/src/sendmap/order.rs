@@ -23,6 +23,10 @@ pub(super) struct Resends {
 }
 
 impl Resends {
+    pub(super) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }

@@ -126,6 +126,26 @@ impl Piece {
     }
 }
 
+/// When a packet left, and where it ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Departure {
+    /// When it left.
+    pub sent_at: Instant,
+    /// Behind its last byte.
+    pub end: Offset,
+}
+
+/// A row of packets that an acknowledgment took where nothing was missing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Row {
+    /// How many, at least one.
+    pub packets: u64,
+    /// The first of them.
+    pub first: Departure,
+    /// The last of them.
+    pub last: Departure,
+}
+
 /// Packets and their bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Count {

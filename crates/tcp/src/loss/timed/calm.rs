@@ -14,7 +14,6 @@ use super::TimedLoss;
 use super::judge::Judge;
 use crate::endpoint::Endpoint;
 use crate::loss::Repair;
-use crate::sent::Delivered;
 
 impl TimedLoss {
     /// Is nothing being repaired, probed or found out?
@@ -46,13 +45,13 @@ impl Endpoint {
         if !calm {
             return false;
         }
-        let (count, ends) = self.snd.map.acknowledge_plain(ack);
+        let row = self.snd.map.acknowledge_plain(ack);
         loss.planned = None;
         loss.tlp.on_progress();
-        if let Some(ends) = &ends {
-            rack.on_row_delivered(ends, cx.now);
+        if let Some(row) = &row {
+            rack.on_row_delivered(row, cx.now);
             loss.tlp.on_rtt_sample();
-            self.take_rtt(cx, segment, ack, &Delivered::row(count.packets, ends));
+            self.take_row_rtt(cx, segment, ack, row);
         }
         if ack == self.snd.max {
             self.timers.stop(Purpose::Retransmit);
@@ -61,7 +60,8 @@ impl Endpoint {
         }
         self.timers.stop(Purpose::Reorder);
         let nsegs = u32::from(segment.nsegs.max(1));
-        let change = self.grow(cx.now, ack, count.packets, nsegs);
+        let packets = row.map_or(0, |row| row.packets);
+        let change = self.grow(cx.now, ack, packets, nsegs);
         self.advance(cx, ack, wnd, nsegs, change);
         self.plan_probe_timer(cx.now);
         self.call_output();

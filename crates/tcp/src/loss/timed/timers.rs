@@ -3,7 +3,7 @@
 use cc::Controller;
 use machine::Cx;
 use record::{Cause, Purpose, Recorder};
-use recovery::tlp::PtoInput;
+use recovery::tlp::{PtoInput, PtoRule};
 use recovery::undo::{Undo, older};
 use units::{Duration, Instant};
 
@@ -81,7 +81,11 @@ impl Endpoint {
         loss.planned = (!alone).then_some(now);
         let pto = loss.pto.pto(&PtoInput {
             srtt: self.rtt.srtt(),
-            rack_rtt: loss.judge.rack_rtt(),
+            rack_rtt: if matches!(loss.pto, PtoRule::FreeBsd(_)) {
+                loss.judge.rack_rtt()
+            } else {
+                Duration::ZERO
+            },
             alone,
             rto: self.rtt.rto(),
         });
