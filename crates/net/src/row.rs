@@ -28,13 +28,15 @@ impl<T: Copy> Row<T> {
     /// Adds an element behind all others.
     #[inline(always)]
     pub(crate) fn push(&mut self, element: T) {
-        let places = self.places.len();
-        let place = (self.head + self.len) as usize & places.wrapping_sub(1);
-        match self.places.get_mut(place) {
-            Some(free) if (self.len as usize) < places => *free = element,
-            _ => self.push_grown(element),
+        let (len, places) = (self.len, self.places.len());
+        if len as usize == places {
+            return self.push_grown(element);
         }
-        self.len += 1;
+        let place = (self.head + len) as usize & (places - 1);
+        if let Some(free) = self.places.get_mut(place) {
+            *free = element;
+        }
+        self.len = len + 1;
     }
 
     #[cold]
@@ -45,6 +47,7 @@ impl<T: Copy> Row<T> {
         self.head = 0;
         let places = (2 * self.places.len()).max(FEW);
         self.places.resize(places, element);
+        self.len += 1;
     }
 
     /// Takes the first element.

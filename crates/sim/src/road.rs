@@ -219,28 +219,22 @@ impl Station {
         size: Bytes,
         segment: impl FnOnce() -> &'a Segment,
     ) -> Accepted {
-        let first = match &mut self.stage {
+        match &mut self.stage {
             Stage::Link(link) => {
                 if !link.take(now, id, size) {
                     return Accepted::Judged(Verdict::Dropped);
                 }
-                link.next_wake()
             }
-            Stage::Delay(delay) => {
-                delay.take(now, id);
-                delay.next_wake()
-            }
+            Stage::Delay(delay) => delay.take(now, id),
             Stage::Other(other) => {
                 return Accepted::Judged(other.accept(now, id, &view(segment(), size)));
             }
-        };
-        match first {
-            Some(first) if self.armed.is_none() => {
-                self.armed = Some(first);
-                Accepted::Wakes(first)
-            }
-            _ => Accepted::Waits,
         }
+        if self.armed.is_some() {
+            return Accepted::Waits;
+        }
+        self.armed = self.next_wake();
+        self.armed.map_or(Accepted::Waits, Accepted::Wakes)
     }
 
     /// Its entry in the calendar came up: is it the one that it waits for? It is taken.

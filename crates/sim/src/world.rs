@@ -364,8 +364,19 @@ impl<'a, O: Observer> World<'a, O> {
     // What packets do to an end.
 
     /// A packet has come to a host.
-    #[inline]
+    #[inline(always)]
     fn arrive(&mut self, host: u16, id: PacketId) {
+        if self.network.goes_up_unseen(host) {
+            self.take_up(host, id);
+        } else {
+            self.arrive_seen(host, id);
+        }
+    }
+
+    /// The same where somebody may look, or the card has to do with it.
+    #[inline(never)]
+    fn arrive_seen(&mut self, host: u16, id: PacketId) {
+        self.network.look(host, TapPlace::Wire, false, id);
         if self.network.goes_up_at_once(host) {
             self.deliver(host, id);
         } else {
@@ -374,9 +385,13 @@ impl<'a, O: Observer> World<'a, O> {
     }
 
     /// A segment, perhaps merged, reaches the stack.
-    #[inline(always)]
     fn deliver(&mut self, host: u16, id: PacketId) {
         self.network.look(host, TapPlace::Stack, false, id);
+        self.take_up(host, id);
+    }
+
+    #[inline(always)]
+    fn take_up(&mut self, host: u16, id: PacketId) {
         let segment = self.network.parcels.segment(id);
         let side = if segment.dir == Dir::Forward { SERVER } else { CLIENT };
         let index = end_of(segment.flow.0 as usize, side);

@@ -30,9 +30,10 @@ pub(crate) struct AckPolicy {
     last_data: Option<Instant>,
 }
 
-/// What the policy is asked about.
+/// What the policy is asked about data that arrived in order, where it is the simple one of FreeBSD or
+/// the textbook.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Arrival {
+pub(crate) struct PlainArrival {
     pub(crate) now: Instant,
     /// Payload of the segment.
     pub(crate) len: u64,
@@ -46,6 +47,18 @@ pub(crate) struct Arrival {
     pub(crate) pending: bool,
     /// The last window sent was zero.
     pub(crate) window_was_zero: bool,
+    /// It filled a gap.
+    pub(crate) filled: bool,
+}
+
+/// What Linux's policy is asked about.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Arrival {
+    pub(crate) now: Instant,
+    /// In-order payload not yet acknowledged, this segment included.
+    pub(crate) unacked: u64,
+    /// Payload of a full segment (`rcv_mss`).
+    pub(crate) mss: u64,
     /// The window just grew.
     pub(crate) window_grew: bool,
     /// The room in the buffer allows a window as large as the last one offered.
@@ -71,25 +84,28 @@ impl AckPolicy {
         Self { rule, quick: 0, ato, last_data: None }
     }
 
-    /// In-order data arrived.
+    /// In-order data arrived; `None` if the policy is Linux's, which asks for more
+    /// ([`AckPolicy::on_data`]).
     #[inline(always)]
+    pub(crate) fn on_plain_data(&mut self, a: &PlainArrival) -> Option<Decision> {
+        let within = match self.rule {
+            AckRule::Linux { .. } => return None,
+            _ if a.filled => None,
+            AckRule::FreeBsd { delayed, timeout } => {
+                let delay = delayed && !a.pending && !a.window_was_zero && a.len <= a.maxseg;
+                delay.then_some(timeout)
+            }
+            AckRule::Rfc { timeout } => (a.unacked < 2 * a.mss).then_some(timeout),
+        };
+        self.last_data = Some(a.now);
+        Some(within.map_or(Decision::Now, Decision::Within))
+    }
+
+    /// In-order data arrived at a Linux host; others answer at once.
     pub(crate) fn on_data(&mut self, a: &Arrival) -> Decision {
         let before = self.last_data.replace(a.now);
         match self.rule {
-            _ if a.filled && !a.gap_left => Decision::Now,
-            AckRule::FreeBsd { .. } | AckRule::Rfc { .. } if a.filled => Decision::Now,
-            AckRule::FreeBsd { delayed, timeout } => {
-                let delay = delayed && !a.pending && !a.window_was_zero && a.len <= a.maxseg;
-                if delay { Decision::Within(timeout) } else { Decision::Now }
-            }
-            AckRule::Rfc { timeout } => {
-                if a.unacked >= 2 * a.mss {
-                    Decision::Now
-                } else {
-                    Decision::Within(timeout)
-                }
-            }
-            AckRule::Linux { min, max, .. } => {
+            AckRule::Linux { min, max, .. } if !a.filled || a.gap_left => {
                 self.follow(before.map(|before| a.now.since(before)), a);
                 match self.at_once(a) {
                     true => Decision::Now,
@@ -100,6 +116,7 @@ impl AckPolicy {
                     }
                 }
             }
+            _ => Decision::Now,
         }
     }
 
@@ -176,8 +193,8 @@ mod tests {
     use super::*;
     use crate::profile::Profile;
 
-    fn arrival(len: u64, unacked: u64) -> Arrival {
-        Arrival {
+    fn plain(len: u64, unacked: u64) -> PlainArrival {
+        PlainArrival {
             now: Instant::ZERO,
             len,
             unacked,
@@ -185,6 +202,15 @@ mod tests {
             mss: 1_448,
             pending: false,
             window_was_zero: false,
+            filled: false,
+        }
+    }
+
+    fn arrival(unacked: u64) -> Arrival {
+        Arrival {
+            now: Instant::ZERO,
+            unacked,
+            mss: 1_448,
             window_grew: false,
             window_holds: true,
             rcv_wnd: 65_160,
@@ -198,7 +224,7 @@ mod tests {
     fn after_quick_acks() -> AckPolicy {
         let mut policy = AckPolicy::new(Profile::named("linux-6.18").unwrap().acks);
         for _ in 0..16 {
-            policy.on_data(&arrival(1_448, 1_448));
+            policy.on_data(&arrival(1_448));
             policy.on_ack_sent();
         }
         policy
@@ -207,7 +233,7 @@ mod tests {
     #[test]
     fn linux_acknowledges_at_once_again_after_a_pause_and_after_what_came_twice() {
         let later =
-            |ms: u64| Arrival { now: Instant::from_nanos(ms * 1_000_000), ..arrival(1_448, 1_448) };
+            |ms: u64| Arrival { now: Instant::from_nanos(ms * 1_000_000), ..arrival(1_448) };
         let mut policy = after_quick_acks();
         assert_ne!(policy.on_data(&later(299)), Decision::Now);
         // 301 ms later, longer than the timeout.
@@ -219,7 +245,7 @@ mod tests {
 
     #[test]
     fn linux_puts_reports_together_unless_an_ack_is_due() {
-        let gap = Arrival { gap_left: true, ..arrival(1_448, 0) };
+        let gap = Arrival { gap_left: true, ..arrival(0) };
         let mut policy = after_quick_acks();
         assert_eq!(policy.on_gap(&gap), Decision::Compress);
         assert_eq!(policy.on_gap(&Arrival { unacked: 2_896, ..gap }), Decision::Now);
@@ -229,33 +255,35 @@ mod tests {
         assert_eq!(policy.on_data(&Arrival { gap_left: false, ..filled }), Decision::Now);
         assert_eq!(policy.on_gap(&Arrival { window_grew: true, ..gap }), Decision::Now);
         let mut other = AckPolicy::new(Profile::named("freebsd-14.3").unwrap().acks);
-        assert_eq!((other.on_gap(&gap), other.on_data(&filled)), (Decision::Now, Decision::Now));
+        let plain = PlainArrival { filled: true, ..plain(1_448, 1_448) };
+        assert_eq!(other.on_gap(&gap), Decision::Now);
+        assert_eq!(other.on_plain_data(&plain), Some(Decision::Now));
     }
 
     #[test]
     fn freebsd_delays_a_first_small_segment_only() {
         let mut policy = AckPolicy::new(Profile::named("freebsd-13.2").unwrap().acks);
+        let mut decide = |arrival| policy.on_plain_data(&arrival).unwrap();
         let forty = Decision::Within(Duration::from_millis(40));
-        assert_eq!(policy.on_data(&arrival(1_448, 1_448)), forty);
-        let second = Arrival { pending: true, ..arrival(1_448, 2_896) };
-        assert_eq!(policy.on_data(&second), Decision::Now);
-        assert_eq!(policy.on_data(&arrival(2_896, 2_896)), Decision::Now, "an LRO aggregate");
-        let reopened = Arrival { window_was_zero: true, ..arrival(1_448, 1_448) };
-        assert_eq!(policy.on_data(&reopened), Decision::Now);
+        assert_eq!(decide(plain(1_448, 1_448)), forty);
+        assert_eq!(decide(PlainArrival { pending: true, ..plain(1_448, 2_896) }), Decision::Now);
+        assert_eq!(decide(plain(2_896, 2_896)), Decision::Now, "an LRO aggregate");
+        let reopened = PlainArrival { window_was_zero: true, ..plain(1_448, 1_448) };
+        assert_eq!(decide(reopened), Decision::Now);
     }
 
     #[test]
     fn linux_acknowledges_the_first_segments_and_every_growth_at_once() {
         let mut policy = AckPolicy::new(Profile::named("linux-6.18").unwrap().acks);
         for n in 0..16 {
-            assert_eq!(policy.on_data(&arrival(1_448, 1_448)), Decision::Now, "segment {n}");
+            assert_eq!(policy.on_data(&arrival(1_448)), Decision::Now, "segment {n}");
             policy.on_ack_sent();
         }
         let delayed = Decision::Within(Duration::from_millis(40));
-        assert_eq!(policy.on_data(&arrival(1_448, 1_448)), delayed);
-        assert_eq!(policy.on_data(&arrival(1_448, 2_896)), Decision::Now, "the second one");
+        assert_eq!(policy.on_data(&arrival(1_448)), delayed);
+        assert_eq!(policy.on_data(&arrival(2_896)), Decision::Now, "the second one");
         policy.on_ack_sent();
-        let grew = Arrival { window_grew: true, ..arrival(1_448, 1_448) };
+        let grew = Arrival { window_grew: true, ..arrival(1_448) };
         assert_eq!(policy.on_data(&grew), Decision::Now);
     }
 
@@ -264,7 +292,7 @@ mod tests {
         // golden/linux c3: at 2522.2 ms six packets arrive before the application runs; the window
         // stands at its limit, and one ACK follows the read.
         let mut policy = after_quick_acks();
-        let full = Arrival { window_holds: false, ..arrival(1_448, 6 * 1_448) };
+        let full = Arrival { window_holds: false, ..arrival(6 * 1_448) };
         assert_ne!(policy.on_data(&full), Decision::Now);
         assert!(policy.on_read(false, 6 * 1_448, 1_448));
     }

@@ -199,6 +199,7 @@ impl Endpoint {
     }
 
     /// Takes what lies ready, but no more than `most` bytes; returns how many.
+    #[inline]
     pub fn read_up_to<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, most: u64) -> u64 {
         let bytes = self.rcv.window.unread().min(most);
         if bytes == 0 {

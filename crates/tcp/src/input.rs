@@ -6,7 +6,7 @@ use packet::{Flags, Options, Segment};
 use record::{Event, Purpose, Recorder};
 use units::{Duration, Instant, Offset, SeqNum};
 
-use crate::ack_policy::{Arrival, Decision};
+use crate::ack_policy::{Arrival, Decision, PlainArrival};
 use crate::endpoint::{Endpoint, Side, State};
 use crate::loss::Repair;
 use crate::profile::Family;
@@ -369,24 +369,19 @@ impl Endpoint {
         self.rcv.reassembly.insert(payload.left, payload.right, most);
         let (len, waiting) = (payload.right - payload.left, self.rcv.reassembly.bytes());
         let window_grew = self.link.sack && self.rcv.window.on_gap(len, payload.merged, waiting);
-        let arrival = self.arrival(now, len, window_grew);
+        let arrival = self.arrival(now, window_grew);
         match self.rcv.policy.on_gap(&arrival) {
             Decision::Compress if !interrupts => self.compress_ack(now),
             _ => self.ack_at_once(),
         }
     }
 
-    /// What the policy is asked about; `rcv_nxt` has moved by `len` if it was in order.
-    #[inline(always)]
-    fn arrival(&self, now: Instant, len: u64, window_grew: bool) -> Arrival {
+    /// What Linux's policy is asked about; `rcv_nxt` has moved if it was in order.
+    fn arrival(&self, now: Instant, window_grew: bool) -> Arrival {
         Arrival {
             now,
-            len,
             unacked: self.rcv.nxt - self.rcv.acked,
-            maxseg: self.maxseg(),
             mss: self.mss(),
-            pending: self.timers.runs(Purpose::DelayedAck),
-            window_was_zero: self.rcv.last_window_zero,
             window_grew,
             window_holds: self.rcv.window.selected(self.rcv.reassembly.bytes())
                 >= self.rcv.adv.since(self.rcv.acked).get(),
@@ -407,16 +402,29 @@ impl Endpoint {
         self.rcv.pushed = payload.pushed;
         let len = self.rcv.nxt - before;
         let window_grew = self.rcv.window.on_data(len, payload.merged);
-        if let Some(size) = self.rcv.window.autosize(cx.now, self.rtt.srtt()) {
+        if let Some(size) = self.rcv.window.autosize(cx.now, || self.rtt.srtt()) {
             cx.emit(|| Event::ReceiveBuffer { size: size as u32 });
         }
         self.signal(Signal::Readable);
-        let arrival = Arrival {
-            rcv_wnd: self.rcv.adv.since(before).get(),
+        let plain = PlainArrival {
+            now: cx.now,
+            len,
+            unacked: self.rcv.nxt - self.rcv.acked,
+            maxseg: self.maxseg(),
+            mss: self.mss(),
+            pending: self.timers.runs(Purpose::DelayedAck),
+            window_was_zero: self.rcv.last_window_zero,
             filled: filled_a_gap,
-            ..self.arrival(cx.now, len, window_grew)
         };
-        match self.rcv.policy.on_data(&arrival) {
+        let decision = self.rcv.policy.on_plain_data(&plain).unwrap_or_else(|| {
+            let arrival = Arrival {
+                rcv_wnd: self.rcv.adv.since(before).get(),
+                filled: filled_a_gap,
+                ..self.arrival(cx.now, window_grew)
+            };
+            self.rcv.policy.on_data(&arrival)
+        });
+        match decision {
             Decision::Now => self.ack_at_once(),
             Decision::Compress => self.compress_ack(cx.now),
             Decision::Within(span) => {

@@ -38,7 +38,7 @@ struct Plan {
 
 impl Endpoint {
     /// One pass, asked for by [`Endpoint::call_output`] or by the pass before.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn output<R: Recorder>(
         &mut self,
         cx: &mut Cx<'_, R>,
@@ -156,7 +156,7 @@ impl Endpoint {
                 self.snd.due = plan.more;
                 let plain = plan.kind == SentKind::New && plan.more && !plan.push;
                 if plain && plan.len == self.mss() && !self.is_whole() {
-                    self.build_next(cx, slot);
+                    self.build_new(cx, slot);
                     return Ok(());
                 }
                 self.build(cx, &plan, slot);
@@ -277,6 +277,7 @@ impl Endpoint {
 
     /// Is there enough more room to tell the peer of (RFC 9293 section 3.8.6.2.2; tcp_output of
     /// FreeBSD, tcp_cleanup_rbuf of Linux)? Only asked when nothing else is sent.
+    #[inline(always)]
     pub(crate) fn window_update_due(&mut self) -> bool {
         if self.rcv.fin.is_some() || self.timers.runs(Purpose::DelayedAck) {
             return false;
@@ -338,35 +339,60 @@ impl Endpoint {
         self.rcv.compressed.waiting = 0;
     }
 
-    /// Makes the next full segment of a train.
-    #[inline(never)]
-    fn build_next<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, slot: &mut Segment) {
-        self.build_new(cx, slot);
-    }
-
     /// Makes a full segment of new data, not the last there is, and notes that it left: what `build`
     /// does, less what cannot be.
-    #[inline(always)]
+    #[inline(never)]
     fn build_new<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, slot: &mut Segment) {
-        let (at, mss) = (self.snd.max, self.mss());
-        self.write_header(cx.now, at, mss, Flags::ACK, slot);
         if self.packets_in_flight() == 0 {
             self.begin_flight(cx.now);
         }
-        self.totals.data_packets += 1;
-        self.snd.max = at + mss;
-        self.snd.nxt = self.snd.max;
-        self.snd.map.push(at, self.snd.max, cx.now);
-        self.snd.last_sent = cx.now;
+        let at = self.snd.max;
+        self.send_full(cx, slot);
         if self.cc.in_recovery() {
+            let mss = self.mss();
             self.holes_sent(mss, false);
             self.timed_sent(mss, 1, false, &Resent::default());
             self.watch_next_overdue(cx.now);
         }
         self.note_flight(cx.now, at);
+        self.tell_full(cx, at);
+    }
+
+    /// The same behind another at this very instant, in no recovery: what watches over the flight
+    /// runs already.
+    #[inline(never)]
+    fn build_next<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, slot: &mut Segment) {
+        let at = self.snd.max;
+        self.send_full(cx, slot);
+        if self.snd.timed.is_none() {
+            self.snd.timed = Some((at, cx.now));
+        }
+        let watched = match &self.snd.repair {
+            Repair::Timed(loss) => loss.planned_at(cx.now),
+            Repair::Holes(_) | Repair::Duplicates(_) => true,
+        };
+        if !watched || !self.timers.runs(Purpose::Retransmit) {
+            self.watch_flight(cx.now);
+        }
+        self.tell_full(cx, at);
+    }
+
+    #[inline(always)]
+    fn send_full<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, slot: &mut Segment) {
+        let (at, mss) = (self.snd.max, self.mss());
+        self.write_header(cx.now, at, mss, Flags::ACK, slot);
+        self.totals.data_packets += 1;
+        self.snd.max = at + mss;
+        self.snd.nxt = self.snd.max;
+        self.snd.map.push(at, self.snd.max, cx.now);
+        self.snd.last_sent = cx.now;
+    }
+
+    #[inline(always)]
+    fn tell_full<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, at: Offset) {
         cx.emit_with(|| {
-            let at = self.payload_offset(at);
-            (Event::Sent { at, len: mss as u32, kind: SentKind::New }, self.sender_state())
+            let (at, len) = (self.payload_offset(at), self.link.mss);
+            (Event::Sent { at, len, kind: SentKind::New }, self.sender_state())
         });
     }
 
@@ -399,7 +425,7 @@ impl Endpoint {
     }
 
     /// Makes a bare acknowledgment.
-    #[inline]
+    #[inline(always)]
     fn build_ack<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, slot: &mut Segment) {
         // A probe for attention carries the number of the next new byte (FreeBSD uses snd_max).
         let at = self.snd.max;

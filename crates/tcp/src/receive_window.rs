@@ -227,6 +227,7 @@ impl ReceiveWindow {
 
     /// In-order payload arrived in one segment, `merged` if an offload made it of several.
     /// Returns true if the window may now grow (Linux answers that with an ACK at once).
+    #[inline]
     pub(crate) fn on_data(&mut self, len: u64, merged: bool) -> bool {
         self.unread += len;
         self.answer = None;
@@ -263,11 +264,16 @@ impl ReceiveWindow {
 
     /// FreeBSD's tcp_autorcvbuf, on in-order data: half as much again if three eighths of the
     /// buffer arrived within half a round trip. Returns the new size if it grew.
-    pub(crate) fn autosize(&mut self, now: Instant, srtt: Option<Duration>) -> Option<u64> {
+    #[inline]
+    pub(crate) fn autosize(
+        &mut self,
+        now: Instant,
+        srtt: impl FnOnce() -> Option<Duration>,
+    ) -> Option<u64> {
         let ReceiveBufferRule::FreeBsd { auto, max, .. } = self.rule else { return None };
         let System::FreeBsd { counted_since, counted } = &mut self.system else { return None };
         let since = (*counted_since)?;
-        if !auto || now.since(since) <= Duration::from_nanos(srtt?.as_nanos() / 2) {
+        if !auto || now.since(since) <= Duration::from_nanos(srtt()?.as_nanos() / 2) {
             return None;
         }
         let busy = *counted > self.size / 2 / 4 * 3;
@@ -465,7 +471,7 @@ mod tests {
         let after = |bytes: u64| {
             let mut window = freebsd(80);
             window.on_data(bytes, false);
-            window.autosize(Instant::ZERO + Duration::from_millis(6), round_trip)
+            window.autosize(Instant::ZERO + Duration::from_millis(6), || round_trip)
         };
         assert_eq!(after(30_000), None);
         assert_eq!(after(30_001), Some(120_000));

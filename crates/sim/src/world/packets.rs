@@ -32,8 +32,8 @@ pub(super) struct Network<'a, O: Observer> {
     pub(super) stations: Vec<Station>,
     pub(super) roads: Roads,
     pub(super) cards: Vec<Card>,
-    /// For each host whether its card lets packets go up alone and at once.
-    plain_cards: Vec<bool>,
+    /// For each host whether its card lets packets go up alone and at once, and nobody looks.
+    plain_hosts: Vec<bool>,
     /// Packets that wait in cards.
     in_cards: u32,
 }
@@ -62,7 +62,7 @@ impl<'a, O: Observer> Network<'a, O> {
             copies: Vec::new(),
             stations,
             roads,
-            plain_cards: cards.iter().map(Card::is_plain).collect(),
+            plain_hosts: plain_hosts(&cards, taps),
             cards,
             in_cards: 0,
         }
@@ -178,6 +178,7 @@ impl<'a, O: Observer> Network<'a, O> {
         if let Some(host) = self.carry_on(id, way) {
             // Over a road that takes no time: two hosts would answer each other within one call, in
             // the midst of a burst.
+            self.look(host, TapPlace::Wire, false, id);
             self.wait_in_card(host, id);
         }
         if self.has_copies() {
@@ -189,6 +190,7 @@ impl<'a, O: Observer> Network<'a, O> {
     fn send_copies(&mut self) {
         while let Some(copy) = self.copies.pop() {
             if let Some(host) = self.carry(copy) {
+                self.look(host, TapPlace::Wire, false, copy);
                 self.wait_in_card(host, copy);
             }
         }
@@ -407,15 +409,19 @@ impl<'a, O: Observer> Network<'a, O> {
             self.forget(id);
             return None;
         }
-        self.look(host, TapPlace::Wire, false, id);
         Some(host)
     }
 
-    /// Is there nothing to wait for and nothing to merge with at a host?
-    #[inline]
+    /// Is there nothing to wait for and nothing to merge with at a host, and nobody who looks?
+    #[inline(always)]
+    pub(super) fn goes_up_unseen(&self, host: u16) -> bool {
+        self.plain_hosts[usize::from(host)] && self.in_cards == 0
+    }
+
+    /// The same, perhaps under the eyes of somebody.
     pub(super) fn goes_up_at_once(&self, host: u16) -> bool {
-        let host = usize::from(host);
-        self.plain_cards[host] && (self.in_cards == 0 || self.cards[host].waiting() == 0)
+        let card = &self.cards[usize::from(host)];
+        card.is_plain() && card.waiting() == 0
     }
 
     /// A packet waits in the card of a host for the interrupt.
@@ -438,4 +444,10 @@ impl<'a, O: Observer> Network<'a, O> {
         self.in_cards += card.waiting();
         card.take_up()
     }
+}
+
+/// For each host: does its card let packets go up alone and at once, and is no tap there?
+fn plain_hosts(cards: &[Card], taps: &[Tap]) -> Vec<bool> {
+    let tapped = |host| taps.iter().any(|tap| tap.host == host);
+    cards.iter().enumerate().map(|(host, card)| card.is_plain() && !tapped(host)).collect()
 }

@@ -103,6 +103,12 @@ impl TimedLoss {
         }
     }
 
+    /// Was the probe of the flight planned at that very instant?
+    #[inline]
+    pub(crate) fn planned_at(&self, now: Instant) -> bool {
+        self.planned == Some(now)
+    }
+
     /// Is a probe to leave?
     #[inline]
     pub(crate) const fn probe_is_due(&self) -> bool {

@@ -52,7 +52,7 @@ impl Endpoint {
 
     /// Plans a probe where nothing is reported, nothing is being repaired, and something is under
     /// way (RFC 8985 section 7.2; tcp_schedule_loss_probe).
-    #[inline]
+    #[inline(always)]
     pub(crate) fn plan_probe_timer(&mut self, now: Instant) {
         let Repair::Timed(loss) = &mut self.snd.repair else { return };
         let sums = self.snd.map.sums();
@@ -70,6 +70,7 @@ impl Endpoint {
         self.replan_probe_timer(now, quiet);
     }
 
+    #[inline(always)]
     fn replan_probe_timer(&mut self, now: Instant, quiet: bool) {
         let alone = self.snd.map.sums().all.packets == 1;
         let loss = timed_of!(self);
