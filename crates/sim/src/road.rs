@@ -455,7 +455,7 @@ mod tests {
         let packet = Segment { payload: 1_448, ..Segment::default() };
         let mut lost = || {
             let verdict = station.accept(Instant::ZERO, PacketId(0), Bytes(1_500), || &packet);
-            verdict == Verdict::Dropped
+            verdict == Accepted::Judged(Verdict::Dropped)
         };
         (0..200).map(|_| lost()).collect()
     }
