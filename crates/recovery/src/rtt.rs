@@ -91,7 +91,7 @@ impl RttEstimator {
     }
 
     /// Smoothed round-trip time; `None` before the first sample.
-    #[inline]
+    #[inline(always)]
     pub fn srtt(&self) -> Option<Duration> {
         match self {
             Self::FreeBsd(rtt) => rtt.srtt(),

@@ -68,7 +68,7 @@ pub struct PtoInput {
 
 impl PtoRule {
     /// The time after which to probe, never longer than until the retransmission timer.
-    #[inline]
+    #[inline(always)]
     pub fn pto(self, input: &PtoInput) -> Duration {
         let Some(srtt) = input.srtt else { return NO_SRTT.min(input.rto) };
         let pto = match self {

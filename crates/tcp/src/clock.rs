@@ -42,6 +42,7 @@ impl KernelClock {
     }
 
     /// Ticks counted at `now`.
+    #[inline]
     pub(crate) fn tick(&self, now: Instant) -> u64 {
         let nanos = self.nanos(now);
         match self.hz {

@@ -172,7 +172,7 @@ impl Endpoint {
         self.state == State::Established
             && segment.flags.without(Flags::PSH) == Flags::ACK
             && segment.seq == self.rcv_nxt_seq()
-            && u64::from(ahead) <= self.snd.max.since(self.snd.una).get()
+            && u64::from(ahead) <= self.snd.max - self.snd.una
             && fresh
             && u64::from(segment.payload) <= self.rcv.adv.since(self.rcv.nxt).get()
             && self.rcv.fin.is_none()

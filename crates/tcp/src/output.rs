@@ -310,6 +310,41 @@ impl Endpoint {
         let promised = self.rcv.adv.since(self.rcv.nxt).get();
         let window = self.rcv.window.window(promised, self.rcv.reassembly.bytes());
         let field = self.rcv.window.field(window);
+        self.write_fields(now, at, len, flags, field, slot);
+        self.rcv.adv =
+            self.rcv.adv.max(self.rcv.nxt + (u64::from(field) << self.rcv.window.scale()));
+        self.rcv.acked = self.rcv.nxt;
+        self.rcv.ack_now = false;
+        self.rcv.last_window_zero = field == 0;
+        self.timers.stop(Purpose::DelayedAck);
+        self.rcv.policy.on_ack_sent();
+        self.rcv.compressed.waiting = 0;
+    }
+
+    /// The same behind another segment that left at this very instant: what the peer is told with it,
+    /// it was told with that, unless the window may be another.
+    #[inline(always)]
+    fn write_next_header(&mut self, now: Instant, at: Offset, len: u64, slot: &mut Segment) {
+        let promised = self.rcv.adv.since(self.rcv.nxt).get();
+        let Some(window) = self.rcv.window.last_window(promised, self.rcv.reassembly.bytes())
+        else {
+            return self.write_header(now, at, len, Flags::ACK, slot);
+        };
+        let field = self.rcv.window.field(window);
+        self.write_fields(now, at, len, Flags::ACK, field, slot);
+        self.rcv.policy.on_ack_sent();
+    }
+
+    #[inline(always)]
+    fn write_fields(
+        &mut self,
+        now: Instant,
+        at: Offset,
+        len: u64,
+        flags: Flags,
+        field: u16,
+        slot: &mut Segment,
+    ) {
         let (marks, ecn) = self.ecn.mark(len > 0 && at >= self.snd.max);
         *slot = Segment {
             flow: self.cfg.flow,
@@ -329,14 +364,6 @@ impl Endpoint {
                 .then(|| Timestamps { val: self.clock.timestamp(now), ecr: self.rcv.ts_recent }),
             options: Options::None,
         };
-        self.rcv.adv =
-            self.rcv.adv.max(self.rcv.nxt + (u64::from(field) << self.rcv.window.scale()));
-        self.rcv.acked = self.rcv.nxt;
-        self.rcv.ack_now = false;
-        self.rcv.last_window_zero = field == 0;
-        self.timers.stop(Purpose::DelayedAck);
-        self.rcv.policy.on_ack_sent();
-        self.rcv.compressed.waiting = 0;
     }
 
     /// Makes a full segment of new data, not the last there is, and notes that it left: what `build`
@@ -347,7 +374,8 @@ impl Endpoint {
             self.begin_flight(cx.now);
         }
         let at = self.snd.max;
-        self.send_full(cx, slot);
+        self.write_header(cx.now, at, self.mss(), Flags::ACK, slot);
+        self.note_full(cx.now);
         if self.cc.in_recovery() {
             let mss = self.mss();
             self.holes_sent(mss, false);
@@ -363,7 +391,8 @@ impl Endpoint {
     #[inline(never)]
     fn build_next<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, slot: &mut Segment) {
         let at = self.snd.max;
-        self.send_full(cx, slot);
+        self.write_next_header(cx.now, at, self.mss(), slot);
+        self.note_full(cx.now);
         if self.snd.timed.is_none() {
             self.snd.timed = Some((at, cx.now));
         }
@@ -378,14 +407,13 @@ impl Endpoint {
     }
 
     #[inline(always)]
-    fn send_full<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, slot: &mut Segment) {
+    fn note_full(&mut self, now: Instant) {
         let (at, mss) = (self.snd.max, self.mss());
-        self.write_header(cx.now, at, mss, Flags::ACK, slot);
         self.totals.data_packets += 1;
         self.snd.max = at + mss;
         self.snd.nxt = self.snd.max;
-        self.snd.map.push(at, self.snd.max, cx.now);
-        self.snd.last_sent = cx.now;
+        self.snd.map.push(at, self.snd.max, now);
+        self.snd.last_sent = now;
     }
 
     #[inline(always)]

@@ -168,14 +168,21 @@ impl ReceiveWindow {
     /// `waiting` are bytes that lie behind a gap (Linux charges them to the buffer).
     #[inline(always)]
     pub(crate) fn window(&mut self, promised: u64, waiting: u64) -> u64 {
-        match self.answer {
-            Some(last) if last.promised == promised && last.waiting == waiting => last.window,
-            _ => {
+        match self.last_window(promised, waiting) {
+            Some(window) => window,
+            None => {
                 let window = self.offer(promised, waiting);
                 self.answer = Some(Answer { promised, waiting, window });
                 window
             }
         }
+    }
+
+    /// The same if nothing has changed since it was last asked.
+    #[inline(always)]
+    pub(crate) fn last_window(&self, promised: u64, waiting: u64) -> Option<u64> {
+        let same = |last: &Answer| last.promised == promised && last.waiting == waiting;
+        self.answer.filter(same).map(|last| last.window)
     }
 
     #[inline(always)]
