@@ -20,19 +20,20 @@ pub struct AnyController {
     heeds_srtt: bool,
 }
 
-/// An enum, since a scenario chooses and a boxed one could not be cloned.
+/// An enum, since a scenario chooses and one behind a trait could not be cloned. What is larger than the
+/// smallest lies apart: a world has thousands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Which {
     /// FreeBSD's NewReno.
-    NewReno(NewReno),
+    NewReno(Box<NewReno>),
     /// Linux's reno.
     LinuxReno(LinuxReno),
     /// FreeBSD's CUBIC.
-    FreeBsdCubic(FreeBsdCubic),
+    FreeBsdCubic(Box<FreeBsdCubic>),
     /// Linux's CUBIC.
-    LinuxCubic(LinuxCubic),
+    LinuxCubic(Box<LinuxCubic>),
     /// RFC 9438's CUBIC.
-    RfcCubic(RfcCubic),
+    RfcCubic(Box<RfcCubic>),
     /// Linux's BBR.
     Bbr(Box<Bbr>),
     /// One that is written elsewhere.
@@ -192,7 +193,7 @@ impl Controller for AnyController {
 
 impl From<NewReno> for AnyController {
     fn from(cc: NewReno) -> Self {
-        Self::new(Which::NewReno(cc))
+        Self::new(Which::NewReno(Box::new(cc)))
     }
 }
 
@@ -204,19 +205,19 @@ impl From<LinuxReno> for AnyController {
 
 impl From<FreeBsdCubic> for AnyController {
     fn from(cc: FreeBsdCubic) -> Self {
-        Self::new(Which::FreeBsdCubic(cc))
+        Self::new(Which::FreeBsdCubic(Box::new(cc)))
     }
 }
 
 impl From<LinuxCubic> for AnyController {
     fn from(cc: LinuxCubic) -> Self {
-        Self::new(Which::LinuxCubic(cc))
+        Self::new(Which::LinuxCubic(Box::new(cc)))
     }
 }
 
 impl From<RfcCubic> for AnyController {
     fn from(cc: RfcCubic) -> Self {
-        Self::new(Which::RfcCubic(cc))
+        Self::new(Which::RfcCubic(Box::new(cc)))
     }
 }
 

@@ -25,8 +25,8 @@ pub(crate) enum Application {
     /// The same, slowly.
     Reader(Reader),
     Writer(Writer),
-    Bursts(Bursts),
-    Asker(Asker),
+    Bursts(Box<Bursts>),
+    Asker(Box<Asker>),
     Answerer(Answerer),
 }
 
@@ -36,9 +36,11 @@ impl Application {
         match *app {
             App::Bulk { bytes } => Self::Writer(Writer::bulk(bytes)),
             App::Paced { chunk, every, bytes } => Self::Writer(Writer::paced(chunk, every, bytes)),
-            App::OnOff { on, off, bytes } => Self::Bursts(Bursts::new(on, off, bytes, draws)),
+            App::OnOff { on, off, bytes } => {
+                Self::Bursts(Box::new(Bursts::new(on, off, bytes, draws)))
+            }
             App::Requests { request, response, think, count } => {
-                Self::Asker(Asker::new(request, response, think, count))
+                Self::Asker(Box::new(Asker::new(request, response, think, count)))
             }
         }
     }

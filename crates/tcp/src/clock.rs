@@ -17,16 +17,6 @@ pub(crate) struct KernelClock {
     timestamp_base: u32,
 }
 
-/// The tick that a timer was last set in and the span it was set for, for timers that are set anew
-/// with almost every segment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Rounding {
-    /// When the tick began, in nanoseconds of the clock.
-    tick: u64,
-    /// The span, rounded up to whole ticks.
-    span: u64,
-}
-
 impl KernelClock {
     /// A clock of `hz` ticks a second that stands `phase` into a tick (and into a millisecond)
     /// when the run begins, with timestamps counted on from `timestamp_base`.
@@ -60,23 +50,26 @@ impl KernelClock {
         self.after_ticks(now, self.ticks(span).max(1))
     }
 
-    /// The same, without a division as long as tick and rounded span are those of the `last` time.
+    /// The same for timers that are set anew with almost every segment, without a division as long as
+    /// tick and rounded span are those of the last time: `tick` is when the tick began, in nanoseconds of
+    /// the clock, `whole` the span, rounded up to whole ticks.
     #[inline(always)]
     pub(crate) fn deadline_like(
         &self,
         now: Instant,
         span: Duration,
-        last: &mut Rounding,
+        tick: &mut u64,
+        whole: &mut u64,
     ) -> Instant {
-        let Some(tick) = self.tick_nanos else { return self.deadline(now, span) };
+        let Some(length) = self.tick_nanos else { return self.deadline(now, span) };
         let (nanos, span) = (self.nanos(now), span.as_nanos().max(1));
-        if nanos.wrapping_sub(last.tick) >= tick.get() {
-            last.tick = nanos - nanos % tick;
+        if nanos.wrapping_sub(*tick) >= length.get() {
+            *tick = nanos - nanos % length;
         }
-        if last.span.wrapping_sub(span) >= tick.get() {
-            last.span = span.div_ceil(tick.get()).saturating_mul(tick.get());
+        if whole.wrapping_sub(span) >= length.get() {
+            *whole = span.div_ceil(length.get()).saturating_mul(length.get());
         }
-        let at = last.tick.saturating_add(last.span);
+        let at = tick.saturating_add(*whole);
         Instant::from_nanos(at.saturating_sub(self.phase.as_nanos()))
     }
 
@@ -124,13 +117,13 @@ mod tests {
         let mut stream = units::Stream::named(1, "clock", "test");
         for hz in [1_000, 300, 250, 100] {
             let clock = KernelClock::new(hz, Duration::from_micros(700), 0);
-            let mut last = Rounding::default();
+            let (mut tick, mut whole) = (0, 0);
             let mut now = Instant::ZERO;
             for _ in 0..10_000 {
                 let (most, longest) = (1 << stream.below(24), 1 << stream.below(30));
                 now += Duration::from_nanos(stream.below(most));
                 let span = Duration::from_nanos(stream.below(longest));
-                let at = clock.deadline_like(now, span, &mut last);
+                let at = clock.deadline_like(now, span, &mut tick, &mut whole);
                 assert_eq!(at, clock.deadline(now, span), "{hz} {now:?} {span:?}");
             }
         }

@@ -23,14 +23,20 @@ impl Range {
     }
 }
 
-/// Out-of-order ranges, sorted, disjoint and not adjacent.
+/// Out-of-order ranges. Where nothing ever came out of order, that is all there is.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Reassembly {
+    held: u64,
+    behind_gaps: Option<Box<Held>>,
+}
+
+/// Out-of-order ranges, sorted, disjoint and not adjacent.
+#[derive(Debug, Clone, Default)]
+struct Held {
     ranges: VecDeque<Range>,
     /// Left edge of what an arrival touched, and its number; the newest last. An entry is stale once
     /// its range was touched again, joined to another or taken in.
     recent: Vec<(Offset, u64)>,
-    held: u64,
     arrivals: u64,
 }
 
@@ -41,8 +47,9 @@ const LATELY: usize = 8;
 const STALE: usize = 64;
 
 impl Reassembly {
+    #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.ranges.is_empty()
+        self.held == 0
     }
 
     /// Bytes held.
@@ -53,65 +60,30 @@ impl Reassembly {
     /// Notes `[left, right)`; false if that would need another range and there are `most` already:
     /// it is dropped and comes again (tcp_reass of FreeBSD).
     pub(crate) fn insert(&mut self, left: Offset, right: Offset, most: usize) -> bool {
-        self.arrivals += 1;
-        if self.recent.capacity() == 0 {
-            // Once for all, but where hundreds of packets are missing.
-            self.ranges.reserve(STALE);
-            self.recent.reserve(4 * STALE);
-        }
-        let first = self.ranges.partition_point(|range| range.right < left);
-        let last = self.ranges.partition_point(|range| range.left <= right);
-        let mut merged = Range { left, right, touched: self.arrivals };
-        if first >= last {
-            if self.ranges.len() >= most {
-                return false;
-            }
-            self.held += right - left;
-            self.ranges.insert(first, merged);
-        } else {
-            let before: u64 = self.ranges.range(first..last).map(Range::len).sum();
-            merged.left = merged.left.min(self.ranges[first].left);
-            merged.right = merged.right.max(self.ranges[last - 1].right);
-            self.held += merged.len() - before;
-            let old = self.ranges[first];
-            self.forget(&old);
-            self.ranges[first] = merged;
-            self.ranges.drain(first + 1..last);
-        }
-        self.recent.push((merged.left, merged.touched));
-        if self.recent.len() > 2 * self.ranges.len() + STALE {
-            let ranges = &self.ranges;
-            self.recent.retain(|&entry| live(ranges, entry).is_some());
-        }
-        true
-    }
-
-    /// The entry of a range that is touched again is dropped, if it is easily found.
-    fn forget(&mut self, range: &Range) {
-        let from = self.recent.len().saturating_sub(LATELY);
-        let entry = (range.left, range.touched);
-        if let Some(at) = self.recent[from..].iter().rposition(|&other| other == entry) {
-            self.recent.remove(from + at);
-        }
+        let more = self.behind_gaps.get_or_insert_default().insert(left, right, most);
+        self.held += more.unwrap_or(0);
+        more.is_some()
     }
 
     /// Does `[left, right)` touch one of the `count` ranges that were touched last?
     pub(crate) fn touches(&self, left: Offset, right: Offset, count: usize) -> bool {
-        let lately = self.recent.iter().rev().filter_map(|&entry| live(&self.ranges, entry));
-        self.ranges.len() < count
+        let Some(held) = &self.behind_gaps else { return count > 0 };
+        let lately = held.recent.iter().rev().filter_map(|&entry| live(&held.ranges, entry));
+        held.ranges.len() < count
             || lately.take(count).any(|range| range.left <= right && left <= range.right)
     }
 
     /// All up to `rcv_nxt` has arrived in order: returns where the stream now ends without a gap.
     #[inline]
     pub(crate) fn advance(&mut self, rcv_nxt: Offset) -> Offset {
-        if self.ranges.is_empty() { rcv_nxt } else { self.advance_over(rcv_nxt) }
+        if self.held == 0 { rcv_nxt } else { self.advance_over(rcv_nxt) }
     }
 
     fn advance_over(&mut self, rcv_nxt: Offset) -> Offset {
+        let Some(held) = &mut self.behind_gaps else { return rcv_nxt };
         let mut end = rcv_nxt;
-        let passed = self.ranges.partition_point(|range| range.left <= rcv_nxt);
-        for range in self.ranges.drain(..passed) {
+        let passed = held.ranges.partition_point(|range| range.left <= rcv_nxt);
+        for range in held.ranges.drain(..passed) {
             self.held -= range.len();
             end = end.max(range.right);
         }
@@ -120,8 +92,9 @@ impl Reassembly {
 
     /// The first part of `[left, right)` that is held already.
     pub(crate) fn overlap(&self, left: Offset, right: Offset) -> Option<(Offset, Offset)> {
-        let at = self.ranges.partition_point(|range| range.right <= left);
-        let range = self.ranges.get(at).filter(|range| range.left < right)?;
+        let ranges = &self.behind_gaps.as_ref()?.ranges;
+        let at = ranges.partition_point(|range| range.right <= left);
+        let range = ranges.get(at).filter(|range| range.left < right)?;
         Some((range.left.max(left), range.right.min(right)))
     }
 
@@ -137,7 +110,8 @@ impl Reassembly {
         if let Some((left, right)) = duplicate {
             blocks.push(SackBlock { left: left.to_seq(isn), right: right.to_seq(isn) });
         }
-        let newest = self.recent.iter().rev().filter_map(|&entry| live(&self.ranges, entry));
+        let Some(held) = &self.behind_gaps else { return blocks };
+        let newest = held.recent.iter().rev().filter_map(|&entry| live(&held.ranges, entry));
         for range in newest.take(most.saturating_sub(blocks.as_slice().len())) {
             let block = SackBlock { left: range.left.to_seq(isn), right: range.right.to_seq(isn) };
             if !blocks.push(block) {
@@ -145,6 +119,53 @@ impl Reassembly {
             }
         }
         blocks
+    }
+}
+
+impl Held {
+    /// Notes `[left, right)`; returns how many bytes more are held, `None` if it was dropped.
+    fn insert(&mut self, left: Offset, right: Offset, most: usize) -> Option<u64> {
+        self.arrivals += 1;
+        if self.recent.capacity() == 0 {
+            // Once for all, but where hundreds of packets are missing.
+            self.ranges.reserve(STALE);
+            self.recent.reserve(4 * STALE);
+        }
+        let first = self.ranges.partition_point(|range| range.right < left);
+        let last = self.ranges.partition_point(|range| range.left <= right);
+        let mut merged = Range { left, right, touched: self.arrivals };
+        let more;
+        if first >= last {
+            if self.ranges.len() >= most {
+                return None;
+            }
+            more = right - left;
+            self.ranges.insert(first, merged);
+        } else {
+            let before: u64 = self.ranges.range(first..last).map(Range::len).sum();
+            merged.left = merged.left.min(self.ranges[first].left);
+            merged.right = merged.right.max(self.ranges[last - 1].right);
+            more = merged.len() - before;
+            let old = self.ranges[first];
+            self.forget(&old);
+            self.ranges[first] = merged;
+            self.ranges.drain(first + 1..last);
+        }
+        self.recent.push((merged.left, merged.touched));
+        if self.recent.len() > 2 * self.ranges.len() + STALE {
+            let ranges = &self.ranges;
+            self.recent.retain(|&entry| live(ranges, entry).is_some());
+        }
+        Some(more)
+    }
+
+    /// The entry of a range that is touched again is dropped, if it is easily found.
+    fn forget(&mut self, range: &Range) {
+        let from = self.recent.len().saturating_sub(LATELY);
+        let entry = (range.left, range.touched);
+        if let Some(at) = self.recent[from..].iter().rposition(|&other| other == entry) {
+            self.recent.remove(from + at);
+        }
     }
 }
 
@@ -160,7 +181,12 @@ mod tests {
     use units::Stream;
 
     fn spans(reassembly: &Reassembly) -> Vec<(u64, u64)> {
-        reassembly.ranges.iter().map(|r| (r.left.0, r.right.0)).collect()
+        reassembly
+            .behind_gaps
+            .iter()
+            .flat_map(|held| &held.ranges)
+            .map(|r| (r.left.0, r.right.0))
+            .collect()
     }
 
     #[test]
@@ -230,14 +256,16 @@ mod tests {
             if stream.below(30) == 0 {
                 nxt = r.advance(Offset(nxt + 1 + stream.below(100))).0;
             }
-            let mut ranges: Vec<Range> = r.ranges.iter().copied().collect();
+            let held = r.behind_gaps.as_deref().unwrap();
+            let mut ranges: Vec<Range> = held.ranges.iter().copied().collect();
             ranges.sort_by_key(|range| core::cmp::Reverse(range.touched));
             let lefts: Vec<u32> = ranges.iter().take(3).map(|range| range.left.0 as u32).collect();
             let blocks = r.sack_blocks(SeqNum(0), 3, None);
             let told: Vec<u32> = blocks.as_slice().iter().map(|block| block.left.0).collect();
             assert_eq!(told, lefts);
         }
-        assert!(r.recent.len() <= 2 * r.ranges.len() + STALE + 1, "{}", r.recent.len());
+        let held = r.behind_gaps.unwrap();
+        assert!(held.recent.len() <= 2 * held.ranges.len() + STALE + 1, "{}", held.recent.len());
     }
 
     #[test]

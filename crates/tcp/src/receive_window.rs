@@ -5,6 +5,8 @@
 //! tcp_grow_window and tcp_rcv_space_adjust of tcp_input.c, as measured in
 //! `reference/linux.md` 9.
 
+use core::num::NonZeroU64;
+
 use units::{Duration, Instant};
 
 use crate::profile::ReceiveBufferRule;
@@ -23,7 +25,8 @@ const RATIO_MERGED: u64 = 215;
 /// What a host can take, and what it says of that.
 #[derive(Debug, Clone)]
 pub(crate) struct ReceiveWindow {
-    rule: ReceiveBufferRule,
+    /// It grows by itself, up to so much.
+    grows_to: Option<NonZeroU64>,
     /// Shift offered in our SYN, if any.
     offered_scale: Option<u8>,
     /// Shift in force.
@@ -113,8 +116,13 @@ impl ReceiveWindow {
                 (reach.max(1).ilog2().saturating_sub(15) as u8).min(MAX_SCALE)
             }
         });
+        let grows_to = match rule {
+            ReceiveBufferRule::FreeBsd { auto: true, max, .. } => max.get(),
+            ReceiveBufferRule::Linux { auto: true, rmem, .. } => rmem[2].get(),
+            _ => 0,
+        };
         Self {
-            rule,
+            grows_to: NonZeroU64::new(grows_to),
             offered_scale,
             scale: 0,
             size,
@@ -277,19 +285,18 @@ impl ReceiveWindow {
         now: Instant,
         srtt: impl FnOnce() -> Option<Duration>,
     ) -> Option<u64> {
-        let ReceiveBufferRule::FreeBsd { auto, max, .. } = self.rule else { return None };
         let System::FreeBsd { counted_since, counted } = &mut self.system else { return None };
-        let since = (*counted_since)?;
-        if !auto || now.since(since) <= Duration::from_nanos(srtt()?.as_nanos() / 2) {
+        let (since, max) = ((*counted_since)?, self.grows_to?.get());
+        if now.since(since) <= Duration::from_nanos(srtt()?.as_nanos() / 2) {
             return None;
         }
         let busy = *counted > self.size / 2 / 4 * 3;
         *counted_since = Some(now);
         *counted = 0;
-        if !busy || self.size >= max.get() {
+        if !busy || self.size >= max {
             return None;
         }
-        self.size = (self.size + self.size / 2).min(max.get());
+        self.size = (self.size + self.size / 2).min(max);
         self.answer = None;
         Some(self.size)
     }
@@ -309,11 +316,10 @@ impl ReceiveWindow {
     pub(crate) fn on_read(&mut self, now: Instant, len: u64) -> Option<u64> {
         self.unread -= len;
         self.answer = None;
-        let ReceiveBufferRule::Linux { rmem, auto, .. } = self.rule else { return None };
         let System::Linux(linux) = &mut self.system else { return None };
         let before = self.size;
-        if let Some(wanted) = linux.measure(now, len).filter(|_| auto) {
-            self.size = self.size.max(wanted.min(rmem[2].get()));
+        if let Some((wanted, most)) = linux.measure(now, len).zip(self.grows_to) {
+            self.size = self.size.max(wanted.min(most.get()));
         }
         (self.size > before).then_some(self.size)
     }

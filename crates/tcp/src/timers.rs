@@ -3,7 +3,7 @@
 use record::Purpose;
 use units::{Duration, Instant};
 
-use crate::clock::{KernelClock, Rounding};
+use crate::clock::KernelClock;
 
 /// In order of precedence at equal instants.
 const ALL: [Purpose; 8] = [
@@ -26,8 +26,10 @@ pub(crate) struct Timers {
     at: [Instant; ALL.len()],
     /// The first of those that are seldom set, which stand behind the others.
     rare: Instant,
-    /// How the deadlines of the first purposes were rounded to ticks last.
-    rounding: [Rounding; TICKED],
+    /// How the deadlines of the first purposes were rounded to ticks last: when the tick began, and
+    /// their spans.
+    tick: u64,
+    spans: [u64; TICKED],
 }
 
 const fn slot(purpose: Purpose) -> usize {
@@ -50,11 +52,7 @@ fn earliest(at: &[Instant]) -> Instant {
 
 impl Default for Timers {
     fn default() -> Self {
-        Self {
-            at: [Instant::MAX; ALL.len()],
-            rare: Instant::MAX,
-            rounding: [Rounding::default(); TICKED],
-        }
+        Self { at: [Instant::MAX; ALL.len()], rare: Instant::MAX, tick: 0, spans: [0; TICKED] }
     }
 }
 
@@ -78,7 +76,7 @@ impl Timers {
         span: Duration,
     ) {
         let slot = slot(purpose);
-        self.at[slot] = clock.deadline_like(now, span, &mut self.rounding[slot]);
+        self.at[slot] = clock.deadline_like(now, span, &mut self.tick, &mut self.spans[slot]);
     }
 
     #[inline]
