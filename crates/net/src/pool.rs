@@ -2,6 +2,13 @@
 
 use machine::PacketId;
 
+/// Room for one more in a row that may be very long: a quarter of it at a time, not as much again.
+pub fn make_room<T>(row: &mut Vec<T>) {
+    if row.len() == row.capacity() {
+        row.reserve_exact(row.len() / 4 + 32);
+    }
+}
+
 /// Packets by number; freed numbers are used again, the last freed first.
 #[derive(Debug, Clone, Default)]
 pub struct Pool<P> {
@@ -30,9 +37,12 @@ impl<P: Copy + Default> Pool<P> {
     /// Adds a number, which is free and the next one.
     pub fn add(&mut self) -> PacketId {
         let slot = self.slots.len() as u32;
+        make_room(&mut self.slots);
         self.slots.push(P::default());
         // As many places for freed numbers as there are numbers: freeing never allocates.
-        self.free.reserve(self.slots.len());
+        if self.free.capacity() < self.slots.len() {
+            self.free.reserve_exact(self.slots.capacity() - self.free.len());
+        }
         self.free.push(slot);
         PacketId(slot)
     }

@@ -263,6 +263,13 @@ impl Station {
         }
     }
 
+    /// Does it ever hold a packet?
+    #[inline(always)]
+    pub(crate) fn holds(&self) -> bool {
+        let Stage::Other(other) = &self.stage else { return true };
+        !matches!(**other, Other::Loss(_) | Other::Duplicate(_) | Other::Corrupt(_))
+    }
+
     /// Is what comes in always behind what is there?
     #[inline(always)]
     pub(crate) const fn keeps_order(&self) -> bool {

@@ -280,7 +280,7 @@ impl<'a, O: Observer> Network<'a, O> {
             let (station, packet) = (StationId(index), way.number);
             let size = Bytes(u64::from(way.size()));
             let segment = || self.parcels.segment(id);
-            let verdict = match self.stations[index as usize].accept(self.now, id, size, segment) {
+            match self.stations[index as usize].accept(self.now, id, size, segment) {
                 Accepted::Waits => {
                     self.step(|_| Movement::Entered { station, packet });
                     return None;
@@ -290,31 +290,38 @@ impl<'a, O: Observer> Network<'a, O> {
                     self.calendar.push(at, Wake::Station(index));
                     return None;
                 }
-                Accepted::Judged(verdict) => verdict,
-            };
-            match verdict {
-                Verdict::Taken => {
-                    self.step(|_| Movement::Entered { station, packet });
-                    self.settle_fates(index);
-                    self.arm_station(index);
-                    return None;
-                }
-                verdict => {
-                    if self.settle(verdict, station, id) {
-                        return None;
-                    }
-                    way = *self.parcels.way(id);
-                }
+                Accepted::Judged(verdict) => way = self.judged(verdict, station, id)?,
             }
-            self.step(|_| Movement::Left { station, packet });
-            // It may have released another.
-            self.arm_station(index);
         }
+    }
+
+    /// Does what the element of a station said of a packet; its way if it goes on.
+    #[inline(never)]
+    fn judged(&mut self, verdict: Verdict, station: StationId, id: PacketId) -> Option<Way> {
+        let index = station.0;
+        // Most packets at what picks a few of them.
+        if verdict == Verdict::Passed && !O::PACKETS && !self.stations[index as usize].holds() {
+            return Some(*self.parcels.way(id));
+        }
+        if verdict == Verdict::Taken {
+            let packet = self.parcels.way(id).number;
+            self.step(|_| Movement::Entered { station, packet });
+            self.settle_fates(index);
+            self.arm_station(index);
+            return None;
+        }
+        if self.settle(verdict, station, id) {
+            return None;
+        }
+        let packet = self.parcels.way(id).number;
+        self.step(|_| Movement::Left { station, packet });
+        // It may have released another.
+        self.arm_station(index);
+        Some(*self.parcels.way(id))
     }
 
     /// What became of a packet that a station did not simply take. Returns true if it goes no
     /// further.
-    #[inline(never)]
     fn settle(&mut self, verdict: Verdict, station: StationId, id: PacketId) -> bool {
         let packet = self.parcels.way(id).number;
         match verdict {

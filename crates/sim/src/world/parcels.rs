@@ -2,7 +2,7 @@
 //! their ends and a few elements look at.
 
 use machine::PacketId;
-use net::pool::Pool;
+use net::pool::{Pool, make_room};
 use packet::Segment;
 use record::PacketNumber;
 use units::Bytes;
@@ -73,6 +73,7 @@ impl Parcels {
 
     #[cold]
     fn add(&mut self) -> PacketId {
+        make_room(&mut self.segments);
         self.segments.push(Segment::default());
         self.ways.add()
     }
