@@ -3,9 +3,10 @@
 pub(crate) mod outside;
 mod packets;
 mod parcels;
+mod service;
 mod setup;
 
-use machine::{Endpoint as _, PacketId, Signal};
+use machine::{Endpoint as _, PacketId};
 use packet::Dir;
 use record::Event;
 use tcp::Side;
@@ -22,7 +23,7 @@ use crate::datagrams::number_of;
 use crate::observer::Observer;
 use crate::outcome::{FlowOutcome, Outcome};
 use crate::road::{self, After};
-use crate::scenario::{App, Close, Flow, Host, Scenario, TapPlace};
+use crate::scenario::{App, Flow, Host, Scenario, TapPlace};
 use crate::transport::Transport;
 
 /// Why a scenario could not be set up. The text form refuses these with a better message.
@@ -432,190 +433,6 @@ impl<'a, O: Observer> World<'a, O> {
             quic.handle_segment(&mut cx, datagrams.get(number));
         }
         self.network.forget(id);
-    }
-
-    // The service of an end.
-
-    /// After anything was said to an endpoint: sends what it wants to send, lets the application
-    /// act or calls it for later, sets its alarm.
-    fn serve(&mut self, index: usize) {
-        let Self { ends, network, turns, .. } = self;
-        let end = &mut ends[index];
-        let (true, Transport::Tcp(tcp)) = (end.delay.is_zero(), &mut end.stack) else {
-            return self.serve_on(index, false);
-        };
-        // What most of it is: TCP on a host without a delay, whose application reads all there is.
-        loop {
-            network.send_all(tcp, end.host, end.flow, end.road);
-            match tcp.poll_data_signals() {
-                Some(false) => break,
-                Some(true) if matches!(end.app, Application::Sink) => {}
-                Some(true) => return self.serve_on(index, true),
-                None => return self.serve_on(index, false),
-            }
-            network.count_turn(turns);
-            end.read += tcp.read_up_to(&mut network.cx(end.host, end.flow), u64::MAX);
-            if tcp.at_end() {
-                self.finish(index);
-                return self.serve_on(index, false);
-            }
-        }
-        let at = tcp.next_deadline();
-        if at < end.armed.unwrap_or(Instant::MAX) {
-            end.armed = Some(at);
-            network.calendar.push(at, Wake::Timer(index as u32));
-        }
-    }
-
-    /// The same for any end; `acts`: it has sent what it wants to send, and its application is to act.
-    #[inline(never)]
-    fn serve_on(&mut self, index: usize, mut acts: bool) {
-        loop {
-            if !acts {
-                self.drain(index);
-                while let Some(signal) = self.ends[index].stack.poll_signal() {
-                    acts |= self.on_signal(index, signal);
-                }
-            }
-            if !core::mem::take(&mut acts) {
-                break;
-            }
-            self.count_turn();
-            self.act(index);
-        }
-        let end = &mut self.ends[index];
-        let at = end.stack.next_deadline();
-        if at < end.armed.unwrap_or(Instant::MAX) {
-            end.armed = Some(at);
-            self.network.calendar.push(at, Wake::Timer(index as u32));
-        }
-    }
-
-    /// Sends all that an endpoint wants to send.
-    #[inline(always)]
-    fn drain(&mut self, index: usize) {
-        let Self { ends, network, .. } = self;
-        let end = &mut ends[index];
-        match &mut end.stack {
-            Transport::Tcp(tcp) => network.send_all(tcp, end.host, end.flow, end.road),
-            Transport::Quic(quic) if quic.wants_to_send() => self.send_quic(index),
-            Transport::Quic(_) | Transport::Outside => {}
-        }
-    }
-
-    #[inline(never)]
-    fn send_quic(&mut self, index: usize) {
-        let network = &mut self.network;
-        let end = &mut self.ends[index];
-        let Transport::Quic(quic) = &mut end.stack else { return };
-        while quic.wants_to_send() {
-            let number = network.datagrams.reserve();
-            let Network { datagrams, observer, now, .. } = &mut *network;
-            let mut cx = cx(&mut **observer, *now, end.host, end.flow);
-            if quic.poll_transmit(&mut cx, datagrams.get_mut(number)).is_err() {
-                datagrams.release(number);
-                return;
-            }
-            let size = datagrams.get(number).wire_len();
-            let id = network.parcels.put(network.datagrams.stand_in(number));
-            network.look(end.host, TapPlace::Stack, true, id);
-            network.depart_one(end.host, end.road, id, size);
-        }
-    }
-
-    /// Returns true if the application is to act at once.
-    fn on_signal(&mut self, index: usize, signal: Signal) -> bool {
-        let delay = self.ends[index].delay;
-        match signal {
-            Signal::Closed | Signal::Aborted => {
-                self.on_closed(index, signal == Signal::Aborted);
-                return false;
-            }
-            Signal::Connected => self.ends[index].app.begin(self.network.now + delay),
-            Signal::Writable | Signal::Readable => {}
-        }
-        if !delay.is_zero() {
-            self.call_app(index, self.network.now + delay);
-        }
-        delay.is_zero()
-    }
-
-    #[cold]
-    fn on_closed(&mut self, index: usize, aborted: bool) {
-        let (one, other) = (index, index ^ 1);
-        let was_over = self.ends[one].closed && self.ends[other].closed;
-        self.ends[one].closed = true;
-        self.ends[one].gone |= aborted;
-        // The other side of a reset hears of it by the segment.
-        self.ends[other].closed |= aborted && !self.ends[one].gave_up;
-        if !was_over && self.ends[other].closed {
-            self.open -= 1;
-        }
-    }
-
-    fn call_app(&mut self, index: usize, at: Instant) {
-        let end = &mut self.ends[index];
-        if end.app_at.is_none_or(|set| at < set) {
-            end.app_at = Some(at);
-            self.network.calendar.push(at, Wake::App(index as u32));
-        }
-    }
-
-    /// The application reads, writes and closes as it wants; the endpoint is served afterwards.
-    fn act(&mut self, index: usize) {
-        let end = &mut self.ends[index];
-        if matches!(end.app, Application::Sink) {
-            end.read += end.stack.read_up_to(&mut self.network.cx(end.host, end.flow), u64::MAX);
-            if end.stack.at_end() {
-                self.finish(index);
-            }
-            return;
-        }
-        let now = self.network.now;
-        loop {
-            let end = &mut self.ends[index];
-            let mut cx = self.network.cx(end.host, end.flow);
-            let read = end.stack.read_up_to(&mut cx, end.app.most(now));
-            end.read += read;
-            end.app.read(now, read);
-            let offered = end.app.offer(now);
-            let taken = if offered == 0 { 0 } else { end.stack.write(&mut cx, offered) };
-            if taken == 0 {
-                break;
-            }
-            end.app.taken(now, taken);
-            // Every write calls the stack's output routine, which may make more room.
-            self.drain(index);
-        }
-        let end = &mut self.ends[index];
-        if end.app.done(end.stack.at_end()) {
-            self.finish(index);
-        }
-        let end = &self.ends[index];
-        if let Some(at) = end.app.next_act(now).filter(|&at| at > now) {
-            let writes_in_vain = end.gone && index % 2 == CLIENT;
-            if !writes_in_vain {
-                self.call_app(index, at);
-            }
-        }
-    }
-
-    /// The application has written and read all it wants to.
-    #[cold]
-    fn finish(&mut self, index: usize) {
-        let end = &mut self.ends[index];
-        if index % 2 == CLIENT && self.scenario.flows[index / 2].close == Close::Reset {
-            if !core::mem::replace(&mut end.gave_up, true) {
-                end.stack.reset(&mut self.network.cx(end.host, end.flow));
-            }
-        } else {
-            end.stack.close();
-        }
-        // Bytes that count have come to their end where their reader has.
-        let connection = &mut self.flows[index / 2];
-        if index % 2 != connection.sender {
-            connection.read_all_at.get_or_insert(self.network.now);
-        }
     }
 
     // Counting.

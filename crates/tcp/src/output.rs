@@ -7,6 +7,7 @@
 mod bytes;
 pub(crate) mod packets;
 mod push;
+mod rest;
 
 use cc::{Controller, Idle};
 use machine::Cx;
@@ -50,62 +51,6 @@ impl Endpoint {
             return Ok(());
         }
         if self.rests() { self.rest(cx, slot) } else { self.pass(cx, slot) }
-    }
-
-    /// Is all sent that there is, and nothing else to be done but perhaps to acknowledge? So it is with
-    /// most passes of a receiver, and of a sender whose application or send buffer holds it back.
-    #[inline(always)]
-    fn rests(&self) -> bool {
-        let snd = &self.snd;
-        let quiet = match &snd.repair {
-            Repair::Timed(loss) => !loss.probe_is_due() && snd.map.sums().lost.packets == 0,
-            Repair::Holes(_) | Repair::Duplicates(_) => true,
-        };
-        self.state == State::Established
-            && snd.nxt == snd.max
-            && snd.nxt == self.data_end()
-            && (snd.buffer.used() == 0 || matches!(self.cfg.profile.burst, BurstRule::Linux { .. }))
-            && quiet
-            && self.reset.is_none()
-            && snd.again.is_none()
-            && snd.probe.is_none()
-            && snd.rates.is_none()
-            && !self.cc.in_recovery()
-    }
-
-    /// A pass that finds nothing to send: what [`Endpoint::pass`] does, less what cannot be.
-    #[inline(never)]
-    fn rest<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, slot: &mut Segment) -> Result<(), Waiting> {
-        if core::mem::take(&mut self.snd.fresh) {
-            self.snd.idle = self.snd.max == self.snd.una;
-            self.snd.asked_at = self.snd.nxt;
-        }
-        if self.snd.buffer.used() > 0 {
-            let full = self.packets_in_flight() >= self.send_window() / self.mss();
-            self.validate_window(full);
-        }
-        let why = if self.snd.fin { Waiting::Done } else { Waiting::Application };
-        self.end_pass(cx, why);
-        if self.rcv.ack_now || self.window_update_due() {
-            self.build_ack(cx, slot);
-            return Ok(());
-        }
-        Err(why)
-    }
-
-    /// A pass has found nothing to send.
-    #[inline(always)]
-    fn end_pass<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, why: Waiting) {
-        self.snd.due = false;
-        self.validate_bytes(Some(why));
-        self.end_limited_call();
-        if why != self.snd.waiting {
-            cx.emit(|| Event::Waiting(why));
-        }
-        self.snd.waiting = why;
-        if core::mem::take(&mut self.snd.check_space) {
-            self.wake_writer(cx);
-        }
     }
 
     #[inline(never)]
@@ -450,39 +395,6 @@ impl Endpoint {
             let event = Event::Sent { at, len: plan.len as u32, kind: plan.kind };
             (event, self.sender_state())
         });
-    }
-
-    /// Makes a bare acknowledgment.
-    #[inline(always)]
-    fn build_ack<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, slot: &mut Segment) {
-        // A probe for attention carries the number of the next new byte (FreeBSD uses snd_max).
-        let at = self.snd.max;
-        self.write_header(cx.now, at, 0, Flags::ACK, slot);
-        if self.has_blocks() {
-            self.write_blocks(0, slot);
-        }
-        cx.emit_with(|| {
-            let at = self.payload_offset(at);
-            (Event::Sent { at, len: 0, kind: SentKind::Ack }, self.sender_state())
-        });
-    }
-
-    /// Is there anything that SACK blocks would tell?
-    #[inline(always)]
-    fn has_blocks(&self) -> bool {
-        self.link.sack && (self.rcv.duplicate.is_some() || !self.rcv.reassembly.is_empty())
-    }
-
-    /// Writes SACK blocks into a segment with `len` bytes of payload.
-    #[inline(never)]
-    fn write_blocks(&mut self, len: u64, slot: &mut Segment) {
-        let most_blocks = if self.link.timestamps { 3 } else { 4 };
-        // Data leaves no room for blocks, unless it is little.
-        if len == 0 || len + 4 + 8 * most_blocks as u64 <= self.mss() {
-            let duplicate = self.rcv.duplicate.take();
-            let blocks = self.rcv.reassembly.sack_blocks(self.rcv.irs, most_blocks, duplicate);
-            slot.options = blocks.into();
-        }
     }
 
     /// A probe of a closed window left; it may have taken a new byte along.
