@@ -13,6 +13,7 @@
 //!
 //! What it does not do: it keeps no timer. The endpoint counts timeouts in a row and says so.
 
+mod apart;
 pub mod delivery_rate;
 pub mod dsack;
 pub mod holes;

@@ -31,6 +31,10 @@ pub(crate) struct Ranges {
 }
 
 impl Ranges {
+    pub(crate) const fn new() -> Self {
+        Self { ranges: VecDeque::new() }
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }

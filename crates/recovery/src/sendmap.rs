@@ -25,6 +25,7 @@ use units::{Instant, Offset};
 
 pub use piece::{Count, Departure, Piece, Row, Sums};
 
+use crate::apart::{Apart, Beginning};
 use crate::dsack::Block;
 use crate::ranges::Ranges;
 use order::{Resends, Time};
@@ -38,6 +39,13 @@ pub struct SendMap {
     /// Number of the first piece, counted since the map began. Cursors are such numbers.
     base: u64,
     sums: Sums,
+    /// What is known of losses; apart, since most of the time nothing is.
+    losses: Apart<Losses>,
+}
+
+/// Reported, lost and sent again, and how far that was looked through.
+#[derive(Debug, Clone)]
+struct Losses {
     /// Runs of reported pieces.
     sacked: Ranges,
     /// Pieces sent again, in the order of time.
@@ -60,6 +68,26 @@ pub struct SendMap {
     relost: VecDeque<Offset>,
 }
 
+/// Nothing was ever reported, lost or sent again.
+static NOTHING: Losses = Losses {
+    sacked: Ranges::new(),
+    resends: Resends::new(),
+    once: 0,
+    passed_until: (Instant::ZERO, Offset(0)),
+    passed: 0,
+    expired: 0,
+    lost: 0,
+    fresh_lost: 0,
+    lost_ever: 0,
+    relost: VecDeque::new(),
+};
+
+impl Beginning for Losses {
+    fn beginning() -> &'static Self {
+        &NOTHING
+    }
+}
+
 /// What a retransmission covered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Resent {
@@ -72,21 +100,7 @@ pub struct Resent {
 impl SendMap {
     /// A map of nothing.
     pub fn new() -> Self {
-        Self {
-            pieces: VecDeque::new(),
-            base: 0,
-            sums: Sums::default(),
-            sacked: Ranges::default(),
-            resends: Resends::default(),
-            once: 0,
-            passed_until: (Instant::ZERO, Offset(0)),
-            passed: 0,
-            expired: 0,
-            lost: 0,
-            fresh_lost: 0,
-            lost_ever: 0,
-            relost: VecDeque::new(),
-        }
+        Self { pieces: VecDeque::new(), base: 0, sums: Sums::default(), losses: Apart::default() }
     }
 
     /// The sums.
@@ -100,8 +114,8 @@ impl SendMap {
     }
 
     /// Times that a piece was taken for lost, again or not (`tp->lost` of Linux).
-    pub const fn lost_ever(&self) -> u64 {
-        self.lost_ever
+    pub fn lost_ever(&self) -> u64 {
+        self.losses.lost_ever
     }
 
     /// Was each piece sent once, and is none of them reported or lost?
@@ -109,7 +123,7 @@ impl SendMap {
     pub fn nothing_missing(&self) -> bool {
         let sums = &self.sums;
         let marked = sums.sacked.packets | sums.lost.packets | sums.resent.packets;
-        let waiting = self.resends.len() | self.relost.len();
+        let waiting = self.losses.resends.len() | self.losses.relost.len();
         marked | sums.again_bytes | waiting as u64 == 0
     }
 
@@ -135,12 +149,12 @@ impl SendMap {
 
     /// Behind the highest byte reported.
     pub fn highest_sacked(&self) -> Option<Offset> {
-        self.sacked.end()
+        self.losses.sacked.end()
     }
 
     /// Runs of reported pieces.
     pub fn sacked_runs(&self) -> usize {
-        self.sacked.len()
+        self.losses.sacked.len()
     }
 
     /// One packet, `[start, end)`, left for the first time; it follows the one before.
@@ -186,7 +200,7 @@ impl SendMap {
             } else {
                 self.sums.discount(piece.marks, bytes);
                 self.sums.again_bytes -= u64::from(piece.again) * bytes;
-                self.fresh_lost -= u64::from(piece.fresh_lost());
+                self.losses.fresh_lost -= u64::from(piece.fresh_lost());
             }
             self.base += 1;
             self.pieces.pop_front();
@@ -200,13 +214,13 @@ impl SendMap {
             piece.start = una;
             self.sums.count(piece.marks, piece.len());
         }
-        if !self.sacked.is_empty() {
-            self.sacked.advance(una);
+        if !self.losses.sacked.is_empty() {
+            self.losses.sacked.advance(una);
         }
-        if !self.resends.is_empty() || !self.relost.is_empty() {
-            self.resends.acknowledge(una, self.pieces.is_empty());
-            while self.relost.front().is_some_and(|&end| end <= una) {
-                self.relost.pop_front();
+        if !self.losses.resends.is_empty() || !self.losses.relost.is_empty() {
+            self.losses.resends.acknowledge(una, self.pieces.is_empty());
+            while self.losses.relost.front().is_some_and(|&end| end <= una) {
+                self.losses.relost.pop_front();
             }
         }
     }
@@ -275,10 +289,10 @@ impl SendMap {
 
     /// Goes through what lies between the runs already reported.
     fn apply_block(&mut self, start: Offset, end: Offset, see: &mut impl FnMut(&Piece)) {
-        let mut at = self.sacked.first_beyond(start);
+        let mut at = self.losses.sacked.first_beyond(start);
         let mut place = start;
         while place < end {
-            let run = self.sacked.get(at);
+            let run = self.losses.sacked.get(at);
             if let Some((from, to)) = run
                 && from <= place
             {
@@ -288,7 +302,7 @@ impl SendMap {
             }
             let gap_end = run.map_or(end, |(from, _)| from.min(end));
             if let Some((from, to)) = self.report(place, gap_end, see) {
-                at = self.sacked.fill(at, from, to);
+                at = self.losses.sacked.fill(at, from, to);
             }
             place = gap_end;
         }
@@ -310,7 +324,7 @@ impl SendMap {
         while let Some(piece) = self.pieces.get_mut(at).filter(|piece| piece.end() <= end) {
             see(piece);
             let bytes = piece.len();
-            self.fresh_lost -= u64::from(piece.fresh_lost());
+            self.losses.fresh_lost -= u64::from(piece.fresh_lost());
             self.sums.discount(piece.marks, bytes);
             piece.marks = piece.marks & !(LOST | RESENT | EXPIRED) | SACKED;
             self.sums.count(piece.marks, bytes);
@@ -334,7 +348,7 @@ impl SendMap {
                 self.cut(at, end);
             }
             let piece = &mut self.pieces[at];
-            self.fresh_lost -= u64::from(piece.fresh_lost());
+            self.losses.fresh_lost -= u64::from(piece.fresh_lost());
             piece.transmissions = piece.transmissions.saturating_add(1);
             piece.sent_at = now;
             resent.count.add(piece.len());
@@ -360,7 +374,7 @@ impl SendMap {
                     piece.marks |= PROBE;
                 }
                 let end = piece.end();
-                self.resends.push(end, now);
+                self.losses.resends.push(end, now);
             }
             at += 1;
         }
@@ -388,7 +402,7 @@ impl SendMap {
     }
 
     fn lose_at(&mut self, at: usize) {
-        self.lost_ever += 1;
+        self.losses.lost_ever += 1;
         let piece = &mut self.pieces[at];
         let bytes = piece.len();
         if piece.resent() {
@@ -402,8 +416,8 @@ impl SendMap {
         }
         piece.marks = piece.marks & !(RESENT | EXPIRED) | LOST;
         if piece.transmissions == 1 {
-            self.fresh_lost += 1;
-            self.lost = self.lost.min(self.base + at as u64);
+            self.losses.fresh_lost += 1;
+            self.losses.lost = self.losses.lost.min(self.base + at as u64);
         } else {
             let end = piece.end();
             self.add_relost(end);
@@ -411,25 +425,26 @@ impl SendMap {
     }
 
     fn add_relost(&mut self, end: Offset) {
-        let before = self.relost.partition_point(|&other| other < end);
-        if self.relost.get(before) != Some(&end) {
-            self.relost.insert(before, end);
+        let before = self.losses.relost.partition_point(|&other| other < end);
+        if self.losses.relost.get(before) != Some(&end) {
+            self.losses.relost.insert(before, end);
         }
     }
 
     /// Nothing was lost after all: what waits is under way (tcp_undo_cwnd_reduction).
     pub fn unmark_lost(&mut self) {
+        let losses = &mut *self.losses;
         for piece in &mut self.pieces {
             if piece.waits() && piece.transmissions > 1 {
-                self.resends.restore(piece, self.passed_until);
+                losses.resends.restore(piece, losses.passed_until);
             }
             piece.marks &= !LOST;
         }
         self.sums.lost = Count::default();
-        self.fresh_lost = 0;
-        self.relost.clear();
-        self.once = self.base;
-        self.expired = self.base;
+        self.losses.fresh_lost = 0;
+        self.losses.relost.clear();
+        self.losses.once = self.base;
+        self.losses.expired = self.base;
     }
 
     /// Has the receiver dropped what it had reported? The first byte not acknowledged was reported
@@ -440,16 +455,17 @@ impl SendMap {
 
     /// Believes no report any more.
     pub fn forget_sacks(&mut self) {
+        let losses = &mut *self.losses;
         for piece in &mut self.pieces {
             if piece.sacked() && piece.transmissions > 1 {
-                self.resends.restore(piece, self.passed_until);
+                losses.resends.restore(piece, losses.passed_until);
             }
             piece.marks &= !SACKED;
         }
         self.sums.sacked = Count::default();
-        self.sacked.clear();
-        self.once = self.base;
-        self.expired = self.base;
+        self.losses.sacked.clear();
+        self.losses.once = self.base;
+        self.losses.expired = self.base;
     }
 
     /// Cuts the piece at `at` in two at `place`, which lies within.
@@ -466,15 +482,17 @@ impl SendMap {
         self.sums.count(upper.marks, upper.len());
         self.pieces.insert(at + 1, upper);
         let id = self.base + at as u64;
-        for cursor in [&mut self.once, &mut self.passed, &mut self.expired, &mut self.lost] {
+        let losses = &mut *self.losses;
+        let Losses { once, passed, expired, lost, .. } = losses;
+        for cursor in [once, passed, expired, lost] {
             *cursor += u64::from(*cursor > id);
         }
         if lower.fresh_lost() {
-            self.fresh_lost += 1;
+            self.losses.fresh_lost += 1;
         } else if lower.waits() {
             self.add_relost(lower.end());
         }
-        self.resends.cut(&lower, upper.end());
+        self.losses.resends.cut(&lower, upper.end());
     }
 
     /// Number of the piece that holds a byte. Packets are about equally long, so the guess is close.

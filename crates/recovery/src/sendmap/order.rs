@@ -23,6 +23,10 @@ pub(super) struct Resends {
 }
 
 impl Resends {
+    pub(super) const fn new() -> Self {
+        Self { entries: VecDeque::new(), dropped: 0, passed: 0 }
+    }
+
     pub(super) fn len(&self) -> usize {
         self.entries.len()
     }
@@ -92,17 +96,17 @@ impl SendMap {
     }
 
     fn oldest_at(&mut self) -> Option<usize> {
-        self.once = self.once.max(self.base);
+        self.losses.once = self.losses.once.max(self.base);
         let once = loop {
-            match self.index(self.once) {
-                Some(at) if !self.pieces[at].once() => self.once += 1,
+            match self.index(self.losses.once) {
+                Some(at) if !self.pieces[at].once() => self.losses.once += 1,
                 found => break found,
             }
         };
         let again = loop {
-            let Some(&entry) = self.resends.entries.front() else { break None };
+            let Some(&entry) = self.losses.resends.entries.front() else { break None };
             match self.live(entry) {
-                None => self.resends.pop(),
+                None => self.losses.resends.pop(),
                 found => break found,
             }
         };
@@ -127,12 +131,12 @@ impl SendMap {
     /// What was sent at `sent_at`, up to `end`, has arrived: all under way that was sent before it
     /// has been passed.
     pub fn pass(&mut self, sent_at: Instant, end: Offset) {
-        if (sent_at, end) <= self.passed_until {
+        if (sent_at, end) <= self.losses.passed_until {
             return;
         }
-        self.passed_until = (sent_at, end);
-        self.passed = self.passed.max(self.base);
-        while let Some(at) = self.index(self.passed) {
+        self.losses.passed_until = (sent_at, end);
+        self.losses.passed = self.losses.passed.max(self.base);
+        while let Some(at) = self.index(self.losses.passed) {
             let piece = &mut self.pieces[at];
             if piece.transmissions == 1 {
                 if !piece.sent_before(sent_at, end) {
@@ -140,12 +144,12 @@ impl SendMap {
                 }
                 piece.marks |= PASSED;
             }
-            self.passed += 1;
+            self.losses.passed += 1;
         }
-        self.resends.passed = self.resends.passed.max(self.resends.dropped);
+        self.losses.resends.passed = self.losses.resends.passed.max(self.losses.resends.dropped);
         loop {
-            let at = (self.resends.passed - self.resends.dropped) as usize;
-            let Some(&(end_of, sent)) = self.resends.entries.get(at) else { break };
+            let at = (self.losses.resends.passed - self.losses.resends.dropped) as usize;
+            let Some(&(end_of, sent)) = self.losses.resends.entries.get(at) else { break };
             if (sent, end_of) >= (sent_at, end) {
                 break;
             }
@@ -154,22 +158,22 @@ impl SendMap {
                 // rack_log_sack_passed: what it was before counts no more.
                 piece.marks = piece.marks & !WAS_PASSED | PASSED;
             }
-            self.resends.passed += 1;
+            self.losses.resends.passed += 1;
         }
     }
 
     /// The time of what has been passed is over: until it is sent again it counts as not under way
     /// (rack_mark_lost, which asks for the time of the first one only).
     pub fn expire_passed(&mut self) {
-        self.expired = self.expired.max(self.once).max(self.base);
-        while self.expired < self.passed {
-            let Some(at) = self.index(self.expired) else { break };
+        self.losses.expired = self.losses.expired.max(self.losses.once).max(self.base);
+        while self.losses.expired < self.losses.passed {
+            let Some(at) = self.index(self.losses.expired) else { break };
             self.expire(at);
-            self.expired += 1;
+            self.losses.expired += 1;
         }
-        let count = self.resends.passed.saturating_sub(self.resends.dropped) as usize;
-        for nth in 0..count.min(self.resends.entries.len()) {
-            if let Some(at) = self.live(self.resends.entries[nth]) {
+        let count = self.losses.resends.passed.saturating_sub(self.losses.resends.dropped) as usize;
+        for nth in 0..count.min(self.losses.resends.entries.len()) {
+            if let Some(at) = self.live(self.losses.resends.entries[nth]) {
                 self.expire(at);
             }
         }
@@ -187,9 +191,9 @@ impl SendMap {
     /// jumped over; the cost is that of the stale retransmissions in between.
     pub fn newest_passed(&mut self) -> Option<&Piece> {
         self.oldest_at()?;
-        let count = self.resends.passed.saturating_sub(self.resends.dropped) as usize;
-        let count = count.min(self.resends.entries.len());
-        let mut entries = self.resends.entries.range(..count).rev();
+        let count = self.losses.resends.passed.saturating_sub(self.losses.resends.dropped) as usize;
+        let count = count.min(self.losses.resends.entries.len());
+        let mut entries = self.losses.resends.entries.range(..count).rev();
         let again = entries.find_map(|&entry| self.live(entry));
         let once = self.newest_passed_once();
         match (once, again) {
@@ -203,15 +207,15 @@ impl SendMap {
     }
 
     fn newest_passed_once(&self) -> Option<usize> {
-        let lowest = self.once.max(self.base);
-        let mut behind = self.passed;
+        let lowest = self.losses.once.max(self.base);
+        let mut behind = self.losses.passed;
         while behind > lowest {
             let at = self.index(behind - 1)?;
             let piece = &self.pieces[at];
             if piece.once() && piece.passed() {
                 return Some(at);
             }
-            behind = match self.sacked.start_of_range_before(piece.end()) {
+            behind = match self.losses.sacked.start_of_range_before(piece.end()) {
                 Some(start) if piece.sacked() => self.base + self.index_of(start)? as u64,
                 _ => behind - 1,
             };
@@ -222,22 +226,22 @@ impl SendMap {
     /// The lowest piece that is lost and waits to be sent again.
     pub fn next_lost(&mut self) -> Option<&Piece> {
         let mut fresh = None;
-        if self.fresh_lost > 0 {
-            self.lost = self.lost.max(self.base);
-            while let Some(at) = self.index(self.lost) {
+        if self.losses.fresh_lost > 0 {
+            self.losses.lost = self.losses.lost.max(self.base);
+            while let Some(at) = self.index(self.losses.lost) {
                 if self.pieces[at].fresh_lost() {
                     fresh = Some(at);
                     break;
                 }
-                self.lost += 1;
+                self.losses.lost += 1;
             }
         } else {
-            self.lost = self.base + self.pieces.len() as u64;
+            self.losses.lost = self.base + self.pieces.len() as u64;
         }
         let again = loop {
-            let Some(&end) = self.relost.front() else { break None };
+            let Some(&end) = self.losses.relost.front() else { break None };
             match self.index_of_end(end).filter(|&at| self.pieces[at].waits()) {
-                None => self.relost.pop_front(),
+                None => self.losses.relost.pop_front(),
                 found => break found,
             };
         };

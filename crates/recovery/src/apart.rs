@@ -1,0 +1,38 @@
+//! Values that stand apart from what has them, for what most connections never need.
+
+use core::ops::{Deref, DerefMut};
+
+/// A value that takes room only once it is to be changed.
+#[derive(Debug, Clone)]
+pub(crate) struct Apart<T>(Option<Box<T>>);
+
+/// What such a value is before it was ever changed.
+pub(crate) trait Beginning: Clone + 'static {
+    /// It.
+    fn beginning() -> &'static Self;
+}
+
+impl<T> Default for Apart<T> {
+    fn default() -> Self {
+        Self(None)
+    }
+}
+
+impl<T: Beginning> Deref for Apart<T> {
+    type Target = T;
+
+    #[inline(always)]
+    fn deref(&self) -> &T {
+        match &self.0 {
+            Some(value) => value,
+            None => T::beginning(),
+        }
+    }
+}
+
+impl<T: Beginning> DerefMut for Apart<T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut T {
+        self.0.get_or_insert_with(|| Box::new(T::beginning().clone()))
+    }
+}
