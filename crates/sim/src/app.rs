@@ -32,12 +32,12 @@ pub(crate) enum Application {
 
 impl Application {
     /// The one that connects; `draws` decides what is left to chance.
-    pub(crate) fn client(app: &App, draws: Stream) -> Self {
+    pub(crate) fn client(app: &App, draws: impl FnOnce() -> Stream) -> Self {
         match *app {
             App::Bulk { bytes } => Self::Writer(Writer::bulk(bytes)),
             App::Paced { chunk, every, bytes } => Self::Writer(Writer::paced(chunk, every, bytes)),
             App::OnOff { on, off, bytes } => {
-                Self::Bursts(Box::new(Bursts::new(on, off, bytes, draws)))
+                Self::Bursts(Box::new(Bursts::new(on, off, bytes, draws())))
             }
             App::Requests { request, response, think, count } => {
                 Self::Asker(Box::new(Asker::new(request, response, think, count)))

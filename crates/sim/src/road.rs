@@ -171,11 +171,19 @@ impl machine::Element for Other {
 }
 
 impl Stage {
+    /// An element that leaves nothing to chance: nobody needs to name it.
+    fn plain(element: &Element) -> Option<Self> {
+        match element {
+            Element::Link { rate, limit } => Some(Self::Link(Link::new(*rate, *limit))),
+            Element::Delay(span) => Some(Self::Delay(Delay::new(*span))),
+            _ => None,
+        }
+    }
+
     /// `None` for a reference to a shared element, which is no station of its own.
     fn new(element: &Element, luck: &Luck<'_>) -> Option<Self> {
         let other = match element {
-            Element::Link { rate, limit } => return Some(Self::Link(Link::new(*rate, *limit))),
-            Element::Delay(span) => return Some(Self::Delay(Delay::new(*span))),
+            Element::Link { .. } | Element::Delay(_) => return Self::plain(element),
             Element::Shared(_) => return None,
             Element::ManagedLink { capacity, limit, queue } => {
                 Other::Managed(ManagedLink::new(capacity.clone(), *limit, *queue, luck))
@@ -382,8 +390,8 @@ pub(crate) fn build(scenario: &Scenario) -> Result<(Vec<Station>, Roads), SetupE
         let name = |host: usize| scenario.hosts.get(host).map(|host| host.name.as_str());
         let Some((a, b)) = name(path.from).zip(name(path.to)) else { return Err(wrong) };
         let number = numbers.entry([a.min(b), a.max(b)]).or_default();
-        let forward = builder.road(&path.forward, &format!("{a} to {b}, path {number}"));
-        let reverse = builder.road(&path.reverse, &format!("{b} to {a}, path {number}"));
+        let forward = builder.road(&path.forward, || format!("{a} to {b}, path {number}"));
+        let reverse = builder.road(&path.reverse, || format!("{b} to {a}, path {number}"));
         *number += 1;
         let (forward, reverse) = forward.zip(reverse).ok_or(wrong)?;
         roads.add(forward.into_iter(), path.to);
@@ -406,7 +414,7 @@ struct Builder<'a> {
 
 impl Builder<'_> {
     /// Adds the stations of a road that leads `way`; `None` if it cannot be.
-    fn road(&mut self, elements: &[Element], way: &str) -> Option<Vec<u32>> {
+    fn road(&mut self, elements: &[Element], way: impl Fn() -> String) -> Option<Vec<u32>> {
         // Events tell the place of an element in 16 bits.
         if elements.len() >= usize::from(u16::MAX) {
             return None;
@@ -416,8 +424,13 @@ impl Builder<'_> {
         for element in elements {
             let kind = kind(element);
             let count = counts.entry(kind).or_default();
-            let owner = format!("{kind} {count} from {way}");
             *count += 1;
+            if let Some(stage) = Stage::plain(element) {
+                stations.push(self.stations.len() as u32);
+                self.stations.push(Station::new(stage));
+                continue;
+            }
+            let owner = format!("{kind} {} from {}", *count - 1, way());
             match (element, Stage::new(element, &Luck { seed: self.scenario.seed, owner: &owner }))
             {
                 (_, Some(stage)) => {

@@ -236,7 +236,8 @@ impl<'a, O: Observer> World<'a, O> {
             gone: false,
             gave_up: false,
         };
-        let draws = Stream::named(self.scenario.seed, &format!("flow {}", flow.name), "pause");
+        let seed = self.scenario.seed;
+        let draws = || Stream::named(seed, &format!("flow {}", flow.name), "pause");
         let client = Application::client(&flow.app, draws);
         let server = Application::server(&flow.app, flow.reads);
         self.ends.push(end(Side::Client, flow.from, out, client));

@@ -85,10 +85,8 @@ fn config(
     (host, profile): (usize, &SharedProfile),
 ) -> Config {
     let host = &scenario.hosts[host];
-    let stream = |purpose: &str| {
-        let owner = format!("flow {index} host {}", host.name);
-        Stream::named(scenario.seed, &owner, purpose)
-    };
+    let owner = format!("flow {index} host {}", host.name);
+    let stream = |purpose: &str| Stream::named(scenario.seed, &owner, purpose);
     let draw = |purpose: &str| stream(purpose).next_u32();
     Config {
         profile: profile.clone(),
