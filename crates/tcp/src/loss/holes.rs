@@ -104,8 +104,7 @@ impl Endpoint {
         self.cc.leave_recovery();
         self.totals.fast_recoveries += 1;
         let change = self.cc.on_congested(&self.congested(cx.now, Sign::Loss));
-        let window = self.mss() + holes_of!(self).holes.sack_bytes_rexmit();
-        self.cc.set_window(Bytes(window));
+        self.cc.set_window(Bytes(self.mss()));
         self.note(cx, change, Cause::LostRetransmission);
         self.call_output();
     }
@@ -138,11 +137,10 @@ impl Endpoint {
         self.arm_retransmit(cx.now);
         self.snd.timed = None;
         self.snd.nxt = self.snd.max;
-        let loss = holes_of!(self);
-        loss.prr = Prr::begin(flight, maxseg);
-        // Room for one segment, whatever an earlier episode left in the count of what was resent.
-        let window = maxseg + loss.holes.sack_bytes_rexmit();
-        self.cc.set_window(Bytes(window));
+        holes_of!(self).prr = Prr::begin(flight, maxseg);
+        // Room for one segment, and for none where lost retransmissions of earlier episodes are
+        // still counted as resent: then the first hole waits for the next ACK.
+        self.cc.set_window(Bytes(maxseg));
         self.note(cx, change, Cause::FastRetransmit);
     }
 
