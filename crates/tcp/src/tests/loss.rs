@@ -189,6 +189,44 @@ fn a_partial_acknowledgment_brings_the_next_loss_at_once() {
 }
 
 #[test]
+fn a_lost_retransmission_stays_counted_and_takes_the_room_of_the_next() {
+    // tcp_sack_lost_retransmission resets what was resent of a hole without taking it off
+    // sack_bytes_rexmit, and enter_recovery sets snd_cwnd to one segment whatever that is: the next
+    // recovery resends nothing before PRR gives room, with the fourth duplicate.
+    for (copies_lost, at_third) in [(1, 1), (2, 0)] {
+        let mut client = config("freebsd-main", Side::Client);
+        client.tso = false;
+        let mut pair = Pair::new(client, config("freebsd-main", Side::Server));
+        // Copies of the 41st segment leave after 300, 400 and 500 ms or so.
+        pair.lose = match copies_lost {
+            1 => |_, s| s.seq.0 == 1_001 + 40 * 1_448 && s.timestamps.is_some_and(|t| t.val < 450),
+            _ => |_, s| s.seq.0 == 1_001 + 40 * 1_448 && s.timestamps.is_some_and(|t| t.val < 560),
+        };
+        pair.to_write = 10_000_000;
+        pair.run(Duration::from_millis(1_500));
+        let totals = *pair.client.totals();
+        let again = (totals.retransmitted_packets, totals.fast_recoveries, totals.timeouts);
+        assert_eq!(again, (copies_lost, copies_lost, 0));
+        let state = pair.client.sender_state();
+        assert!(!state.in_recovery && state.flight().get() > 8 * 1_448, "{state:?}");
+        let una = state.snd_una.0 as u32;
+        let dup = |segments: u32| {
+            let mut blocks = packet::SackBlocks::EMPTY;
+            let [left, right] = [1, 1 + segments].map(|n| units::SeqNum(1_001 + una + n * 1_448));
+            blocks.push(packet::SackBlock { left, right });
+            let ack = pair.forge(Flags::ACK, 1, i64::from(una) + 1);
+            Segment { options: blocks.into(), window: 65_000, ..ack }
+        };
+        let dups = [1, 2, 3, 4].map(dup);
+        let resent = dups.map(|dup| {
+            let sent = pair.hear(&dup);
+            sent.iter().filter(|s| s.seq.0 == 1_001 + una && s.payload > 0).count()
+        });
+        assert_eq!(resent, [0, 0, at_third, 1 - at_third], "{copies_lost}");
+    }
+}
+
+#[test]
 fn every_system_undoes_a_spurious_timeout() {
     for system in SYSTEMS {
         let mut pair = Pair::of(system, system);
