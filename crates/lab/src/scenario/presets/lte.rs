@@ -8,6 +8,8 @@
 //! since terminals send with less power. No measurement is copied: every number but these is
 //! drawn.
 
+use std::sync::LazyLock;
+
 use net::trace::Schedule;
 use units::Stream;
 
@@ -21,12 +23,15 @@ const PARTS: u64 = 50;
 
 /// Towards the terminal.
 pub(super) fn down() -> Schedule {
-    recording("lte-down", 1_000_000)
+    // Three million draws: made once, however many scenarios name it.
+    static MADE: LazyLock<Schedule> = LazyLock::new(|| recording("lte-down", 1_000_000));
+    MADE.clone()
 }
 
 /// From the terminal.
 pub(super) fn up() -> Schedule {
-    recording("lte-up", 250_000)
+    static MADE: LazyLock<Schedule> = LazyLock::new(|| recording("lte-up", 250_000));
+    MADE.clone()
 }
 
 /// Rates are thousandths of a packet per second.
@@ -66,6 +71,13 @@ fn next_rate(rate: u64, most: u64, steps: &mut Stream) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_recording_is_made_once() {
+        for make in [down, up] {
+            assert!(core::ptr::eq(make().moments(), make().moments()));
+        }
+    }
 
     #[test]
     fn the_recordings_keep_to_their_rule() {
