@@ -110,11 +110,7 @@ fn lay(index: [usize; 2], sides: [&Side; 2]) -> Option<Pair> {
         _ => false,
     };
     let (near, far) = if swap { (1, 0) } else { (0, 1) };
-    let seen_from = |matches: Vec<(u64, i64)>| -> Vec<(u64, i64)> {
-        let turn =
-            |(at, difference): (u64, i64)| (at.saturating_add_signed(difference), -difference);
-        if swap { matches.into_iter().map(turn).collect() } else { matches }
-    };
+    let seen_from = |matches| if swap { from_second(matches) } else { matches };
     let (forward, backward) = (seen_from(forward), seen_from(backward));
     let offset = offset(&forward, &backward);
     let ahead = offset.map_or_else(
@@ -166,6 +162,15 @@ fn matches(first: &[Seen], second: &[Seen]) -> Vec<(u64, i64)> {
         .collect();
     found.sort_unstable();
     found
+}
+
+/// The same matches with their times at the second point, in the order of these.
+fn from_second(matches: Vec<(u64, i64)>) -> Vec<(u64, i64)> {
+    let turn = |(at, difference): (u64, i64)| (at.saturating_add_signed(difference), -difference);
+    let mut turned: Vec<_> = matches.into_iter().map(turn).collect();
+    // Packets overtake each other, and pieces of the transfer are looked up by time.
+    turned.sort_unstable();
+    turned
 }
 
 fn offset(forward: &[(u64, i64)], backward: &[(u64, i64)]) -> Option<Offset> {
@@ -246,6 +251,12 @@ mod tests {
         let found = run(5_000_000_000, 0, 0).unwrap();
         assert_eq!((found.ahead, found.round_trip), (5_000_000_000, 40_000_000));
         assert_eq!((found.matches, found.drift), ([10_000; 2], None));
+    }
+
+    #[test]
+    fn seen_from_the_second_point_packets_stand_in_its_order() {
+        let overtaken = vec![(1_000, 9_000), (2_000, 1_000), (3_000, 1_000)];
+        assert_eq!(from_second(overtaken), [(3_000, -1_000), (4_000, -1_000), (10_000, -9_000)]);
     }
 
     #[test]
