@@ -115,9 +115,12 @@ impl<R: Read> Read for Unpacked<R> {
         };
         // The unpackers tell of damage by several kinds of error; those of a device are others.
         read.map_err(|error| match error.kind() {
+            io::ErrorKind::UnexpectedEof => {
+                let told = format!("{name}: the file ends within what is packed");
+                io::Error::new(io::ErrorKind::InvalidData, told)
+            }
             io::ErrorKind::InvalidData
             | io::ErrorKind::InvalidInput
-            | io::ErrorKind::UnexpectedEof
             | io::ErrorKind::Unsupported
             | io::ErrorKind::OutOfMemory
             | io::ErrorKind::Other => {

@@ -54,13 +54,16 @@ impl<'a> Case<'a> {
     /// A finding of `rule` about the whole transfer, as bad as its cost.
     pub(super) fn finding(&self, rule: &Rule, cost: u64, title: String) -> Finding {
         let flow = self.flow;
+        let begin = self.analysis.first.as_nanos();
+        // Nobody told how far the data got: it is about all that was seen.
+        let end = if flow.answered { flow.last_delivery } else { self.analysis.last.as_nanos() };
         Finding {
             code: rule.code,
             severity: self.severity(cost),
             confidence: self.confidence(),
             title,
             cost,
-            interval: (self.analysis.first.as_nanos(), flow.last_delivery.max(flow.first_data.0)),
+            interval: (begin, end.max(flow.first_data.0)),
             frames: (self.analysis.first_frame, self.analysis.last_frame),
             evidence: Vec::new(),
             cause: String::new(),

@@ -28,16 +28,29 @@ fn check(case: &Case<'_>) -> Option<Finding> {
     if case.analysis.opened {
         return None;
     }
+    // A SYN that is there was not too early for the capture: what is missing is what came back.
+    let begun = case.analysis.openings.iter().any(Option::is_some);
+    let (title, cause, unseen) = if begun {
+        (
+            "only a part of the opening is in the capture",
+            "nobody answered, the capture sees one direction, or it misses packets",
+            "the scale of the windows (the receive window is not judged)",
+        )
+    } else {
+        (
+            "the capture begins after the connection was opened",
+            "the capture was started late, or it misses packets",
+            "the scale of the windows (the receive window is not judged), the first slow start",
+        )
+    };
     let mut finding = case
-        .finding(&RULE, 0, "the capture begins after the connection was opened".into())
+        .finding(&RULE, 0, title.into())
         .at(
             (case.analysis.first.as_nanos(), case.analysis.first.as_nanos()),
             (case.analysis.first_frame, case.analysis.first_frame),
         )
-        .because("the capture was started late, or it misses packets")
-        .unseen(
-            "the scale of the windows (the receive window is not judged), the first slow start",
-        );
+        .because(cause)
+        .unseen(unseen);
     finding.confidence = Confidence::High;
     Some(finding)
 }

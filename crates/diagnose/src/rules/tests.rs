@@ -200,6 +200,23 @@ fn of_one_direction_no_limit_is_told() {
     assert_eq!(budget.whole(), analysis.duration().as_nanos());
 }
 
+/// The SYN is there, its answer went another way: that is not a capture begun late, and it is about all
+/// of the capture.
+#[test]
+fn of_one_direction_the_syn_is_seen() {
+    let mut script = Script::new();
+    script.syn(0);
+    for n in 1..200 {
+        script.data(n * 20_000, (n - 1) * 1_000, 1_000);
+    }
+    let analysis = script.finish();
+    let findings = Diagnosis::of(&analysis, &[]).findings;
+    let told: Vec<_> = findings.iter().map(|found| (found.code, found.title.as_str())).collect();
+    assert_eq!(told[0], ("CC901", "only a part of the opening is in the capture"));
+    assert_eq!(findings[1].code, "CC902");
+    assert_eq!(findings[1].interval, (0, 199 * 20_000_000));
+}
+
 /// A lone packet waits for nothing.
 #[test]
 fn one_packet_alone_has_no_limit() {

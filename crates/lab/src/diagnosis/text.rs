@@ -54,6 +54,9 @@ fn file_text(report: &FileReport, view: View, out: &mut String) {
     if file.problems.count > 3 {
         let _ = writeln!(out, "  damaged: {} more", file.problems.count - 3);
     }
+    if connections == 0 {
+        out.push_str("  nothing to judge: there is no TCP in it (of QUIC its qlog can be read)\n");
+    }
     if connections > 1 {
         table(report, out);
     }
