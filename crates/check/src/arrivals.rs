@@ -17,6 +17,15 @@ impl Arrivals {
         self.upto
     }
 
+    /// How many of the bytes `[left, right)` have not arrived.
+    pub(crate) fn missing(&self, left: u64, right: u64) -> u64 {
+        let left = left.max(self.upto);
+        let inside = |(&l, &r): (&u64, &u64)| r.min(right).saturating_sub(l.max(left));
+        let arrived: u64 =
+            self.beyond.range(..right).rev().map(inside).take_while(|&n| n > 0).sum();
+        right.saturating_sub(left) - arrived
+    }
+
     /// Bytes `[left, right)` arrive, perhaps not for the first time.
     pub(crate) fn insert(&mut self, mut left: u64, mut right: u64) {
         if right <= self.upto {
@@ -63,5 +72,25 @@ mod tests {
             assert_eq!(arrivals.upto(), upto, "after {left}..{right}");
         }
         assert!(arrivals.beyond.is_empty());
+    }
+
+    #[test]
+    fn what_is_missing_of_a_range() {
+        let mut arrivals = Arrivals::default();
+        for (left, right) in [(0, 10), (20, 30), (40, 50), (60, 70)] {
+            arrivals.insert(left, right);
+        }
+        for ((left, right), missing) in [
+            ((0, 10), 0),
+            ((5, 15), 5),
+            ((10, 20), 10),
+            ((15, 45), 15),
+            ((22, 28), 0),
+            ((25, 65), 20),
+            ((70, 90), 20),
+            ((0, 100), 60),
+        ] {
+            assert_eq!(arrivals.missing(left, right), missing, "{left}..{right}");
+        }
     }
 }

@@ -9,10 +9,11 @@ use record::{Cause, Event, PacketNumber, Purpose, SenderState, SentKind, Waiting
 use units::{Bytes, Instant, Offset, SeqNum};
 
 use crate::arrivals::Arrivals;
+use crate::recovery::Recovery;
 use crate::summary::EndSummary;
 use crate::traffic::Freight;
 use crate::violation::{Breach, Log, Subject};
-use crate::world::{Flow, Transport};
+use crate::world::{Brake, Flow, Transport};
 
 #[derive(Debug, Clone)]
 pub(crate) struct End {
@@ -21,6 +22,7 @@ pub(crate) struct End {
     opens: bool,
     ip_header: Bytes,
     pub(crate) transport: Transport,
+    pub(crate) brake: Brake,
     mtu: Bytes,
     isn: Option<SeqNum>,
     pub(crate) connected: bool,
@@ -54,6 +56,9 @@ pub(crate) struct Sender {
     /// section 6.2.4), one on entering recovery (section 7.3.2).
     pub(crate) beyond_window: u32,
     pub(crate) sent_again: u64,
+    /// The fast recovery that runs, and whether a loss probe may leave.
+    pub(crate) recovery: Option<Recovery>,
+    pub(crate) loss_probe_due: bool,
     /// Ranges sent again since the last word of the peer or of a timer.
     pub(crate) for_one_reason: BTreeMap<u64, u64>,
 }
@@ -115,6 +120,7 @@ impl End {
             opens,
             ip_header: flow.ip_header,
             transport: flow.transport,
+            brake: flow.brakes[usize::from(!opens)],
             mtu,
             isn: None,
             connected: false,
@@ -147,7 +153,17 @@ impl End {
         }
     }
 
-    pub(crate) fn on_event(&mut self, log: &mut Log, event: Event, state: Option<&SenderState>) {
+    /// Something happened here; `peer` has arrived at the other end.
+    pub(crate) fn on_event(
+        &mut self,
+        log: &mut Log,
+        event: Event,
+        state: Option<&SenderState>,
+        peer: &Arrivals,
+    ) {
+        if state.is_some_and(|state| !state.in_recovery) {
+            self.sender.recovery = None;
+        }
         if matches!(
             event,
             Event::Acked { .. }
@@ -160,17 +176,21 @@ impl End {
         ) {
             self.sender.for_one_reason.clear();
         }
+        if !matches!(event, Event::Sent { .. } | Event::Waiting(_) | Event::Wrote { .. }) {
+            self.forget_pipe();
+        }
         match event {
             Event::Connected => self.on_connected(log),
             Event::Sent { at, len, kind } => {
                 self.finish(log);
                 let sent = Sent { at: at.0, len: u64::from(len), kind };
-                self.burst = Some(self.on_sent(log, &sent, state));
+                self.burst = Some(self.on_sent(log, &sent, state, peer));
             }
             Event::Acked { una, bytes, .. } => self.on_acked(log, una.0, u64::from(bytes), state),
             // A probe may go beyond the window, and what it repeats may be under way.
             Event::DupAck { .. } | Event::Lost { .. } | Event::Timer(Purpose::LossProbe) => {
                 self.sender.in_doubt = self.sender.end();
+                self.sender.loss_probe_due |= event == Event::Timer(Purpose::LossProbe);
                 if self.transport != Transport::Tcp {
                     // QUIC's probes may be empty (RFC 9002 section 6.2.4).
                     let probe = event == Event::Timer(Purpose::LossProbe);
@@ -204,6 +224,11 @@ impl End {
             | Event::PacketsAcked { .. }
             | Event::PacketLost { .. } => {}
         }
+    }
+
+    /// What has reached it.
+    pub(crate) const fn arrivals(&self) -> &Arrivals {
+        &self.receiver.arrivals
     }
 
     /// Has a packet of the peer come?
@@ -244,6 +269,7 @@ impl End {
 
     fn on_window(&mut self, log: &mut Log, cwnd: u32, cause: Cause, state: Option<&SenderState>) {
         self.sender.cwnd = Some(cwnd);
+        self.on_recovery(cause);
         match cause {
             Cause::PathMtu => self.sender.too_large = self.sender.end(),
             Cause::LostRetransmission => self.sender.in_doubt = self.sender.end(),

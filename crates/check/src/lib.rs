@@ -6,7 +6,7 @@
 //!
 //! Reading order: [`world`] (the plain description it is given), [`law`] (what a station may do),
 //! [`violation`] (all that can be wrong), then the model: `station` (times and room), `traffic`
-//! (packets on their roads), `end` and `sent` (the bytes of one end of a connection), `verifier`
+//! (packets on their roads), `end`, `sent` and `recovery` (the bytes of one end of a connection), `verifier`
 //! (the listener); [`tape`] keeps a record to be verified later.
 //!
 //! What it does not do: it shares no code with what it verifies, it does not know why a sender
@@ -20,6 +20,7 @@ pub mod world;
 
 mod arrivals;
 mod end;
+mod recovery;
 mod sent;
 mod station;
 mod summary;

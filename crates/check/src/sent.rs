@@ -6,8 +6,9 @@
 //! its window into bytes. So the bytes from `snd_una` to the last one sent are `cwnd` at most for
 //! both. While some of them are in doubt, that is no limit: limited transmit (RFC 3042) goes
 //! beyond it, and SACK counts what is thought to be still in the network instead (RFC 6675 `pipe`,
-//! `tcp_packets_in_flight`), which no record tells. Then only the peer's window binds. QUIC tells its
-//! flight, so its window binds always, but for probes and one packet on entering recovery.
+//! `tcp_packets_in_flight`). In a fast recovery the rules of `recovery` hold then, else only the peer's
+//! window binds. QUIC tells its flight, so its window binds always, but for probes and one packet on
+//! entering recovery.
 //!
 //! Old bytes go again only for a reason that came after they had left: the retransmission timer
 //! for a timeout, a duplicate acknowledgment for a loss, a smaller segment for a smaller path, a
@@ -17,6 +18,7 @@
 use record::{Cause, SenderState, SentKind};
 use units::{Bytes, Offset};
 
+use crate::arrivals::Arrivals;
 use crate::end::{Burst, End, Sent};
 use crate::violation::{Breach, Field, Log};
 use crate::world::Transport;
@@ -28,6 +30,7 @@ impl End {
         log: &mut Log,
         sent: &Sent,
         state: Option<&SenderState>,
+        peer: &Arrivals,
     ) -> Burst {
         let &Sent { at, len, kind } = sent;
         if !self.may_speak(kind) {
@@ -44,7 +47,7 @@ impl End {
             return Burst { at, len: 0, place: None, sent_at: log.now, bare: false, fin: false };
         }
         if self.connected {
-            self.check_sent(log, sent, state);
+            self.check_sent(log, sent, state, peer);
         } else if (at, len) != (0, 0) {
             self.note(log, Breach::BadKind { kind });
         }
@@ -60,7 +63,13 @@ impl End {
         }
     }
 
-    fn check_sent(&mut self, log: &mut Log, sent: &Sent, state: Option<&SenderState>) {
+    fn check_sent(
+        &mut self,
+        log: &mut Log,
+        sent: &Sent,
+        state: Option<&SenderState>,
+        peer: &Arrivals,
+    ) {
         let &Sent { at, len, kind } = sent;
         match kind {
             // Frames without stream data, or the end of the stream alone.
@@ -99,6 +108,7 @@ impl End {
         if fresh {
             self.check_windows(log, stop, kind, state);
         }
+        self.check_recovery(log, (sent, fresh), state, peer);
     }
 
     fn check_fin(&mut self, log: &mut Log, at: u64, len: u64) {
@@ -234,7 +244,7 @@ impl End {
         self.compare(log, Field::SndNxt, nxt, nxt.clamp(sender.una, sender.end().max(sender.una)));
     }
 
-    fn compare(&self, log: &mut Log, field: Field, said: u64, known: u64) {
+    pub(crate) fn compare(&self, log: &mut Log, field: Field, said: u64, known: u64) {
         if said != known {
             self.note(log, Breach::StateDiffers { field, said, known });
         }

@@ -115,7 +115,9 @@ impl Recorder for Verifier {
         }
         self.expect_loss(None);
         if let Some((side, ends)) = self.flows.find(&mut self.log, who) {
-            ends[side].on_event(&mut self.log, event, state);
+            let [one, other] = ends;
+            let (end, peer) = if side == 0 { (one, other) } else { (other, one) };
+            end.on_event(&mut self.log, event, state, peer.arrivals());
         }
     }
 

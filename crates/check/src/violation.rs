@@ -218,6 +218,13 @@ pub enum Breach {
         /// The window.
         cwnd: Bytes,
     },
+    /// More in a fast recovery than its rule lets go.
+    BeyondInRecovery {
+        /// Bytes that the window has to hold.
+        held: Bytes,
+        /// The window.
+        cwnd: Bytes,
+    },
     /// New bytes beyond the window that the peer offers.
     BeyondPeerWindow {
         /// Bytes under way, the new ones included.
@@ -279,6 +286,7 @@ pub enum Field {
     SndMax,
     Cwnd,
     Buffered,
+    Pipe,
 }
 
 impl fmt::Display for Rejection {
@@ -368,6 +376,9 @@ impl fmt::Display for Breach {
             Self::NoProbeDue => write!(f, "probed the window before the timer fired"),
             Self::BeyondCwnd { flight, cwnd } => {
                 write!(f, "has {flight} under way; the congestion window is {cwnd}")
+            }
+            Self::BeyondInRecovery { held, cwnd } => {
+                write!(f, "lets {held} go in a recovery; the congestion window is {cwnd}")
             }
             Self::BeyondPeerWindow { flight, window } => {
                 write!(f, "has {flight} under way; the peer's window is {window}")

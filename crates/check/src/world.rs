@@ -48,6 +48,23 @@ pub struct Flow {
     pub ip_header: Bytes,
     /// What carries it.
     pub transport: Transport,
+    /// What holds the end that opens it back in a fast recovery of TCP, and what the other.
+    pub brakes: [Brake; 2],
+}
+
+/// What holds a sender back in a fast recovery, as far as a record tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Brake {
+    /// The window holds what the stack takes to be in the network (`pipe` of RFC 6675; the windows of
+    /// PRR in RFC 9937 and in Linux).
+    Pipe,
+    /// The window holds all that is not acknowledged; duplicates inflate it (RFC 6582).
+    Flight,
+    /// The window holds what was sent since the recovery began and not reported, new or again
+    /// (tcp_output of FreeBSD's base stack).
+    Since,
+    /// Something of which no record tells: the credit of FreeBSD's RACK stack.
+    Unseen,
 }
 
 /// What carries a connection.

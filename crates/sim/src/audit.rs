@@ -1,10 +1,11 @@
 //! Runs a scenario under the eyes of the independent verifier.
 
-use check::world::Transport;
+use check::world::{Brake, Transport};
 use check::{Law, Line, Outage, Rejection, Room, Summary, Thinning, Verifier, World};
 use net::link::Limit;
 use packet::{IpVersion, Segment};
 use record::{Event, Movement, Recorder, SenderState, StationId, Who};
+use tcp::profile::{LossRule, TimedRule};
 use units::{Bytes, HostId, Instant};
 
 use crate::observer::Observer;
@@ -131,6 +132,22 @@ fn flow_of(scenario: &Scenario, flow: &Flow) -> check::world::Flow {
             Some(quic) => Transport::Quic { handshake: quic.handshake.is_some() },
             None => Transport::Tcp,
         },
+        brakes: [(flow.from, flow.to), (flow.to, flow.from)].map(|ends| brake(scenario, ends)),
+    }
+}
+
+/// What holds a sender back in a fast recovery, by its stack and by whether SACK is agreed.
+fn brake(scenario: &Scenario, (host, peer): (usize, usize)) -> Brake {
+    let [own, peer] = [host, peer].map(|host| scenario.hosts.get(host));
+    let Some((own, peer)) = own.zip(peer) else { return Brake::Unseen };
+    if !(own.profile.sack && peer.profile.sack) {
+        return Brake::Flight;
+    }
+    match own.profile.loss {
+        LossRule::Duplicates => Brake::Flight,
+        LossRule::Holes(_) => Brake::Since,
+        LossRule::Timed(TimedRule::Rfc | TimedRule::Linux) => Brake::Pipe,
+        LossRule::Timed(TimedRule::Rack(_)) => Brake::Unseen,
     }
 }
 

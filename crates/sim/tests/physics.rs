@@ -211,18 +211,20 @@ fn acks_that_are_thinned() {
 
 // Records with something wrong in them.
 
-/// A run with losses, and what it told.
-fn honest() -> &'static (check::World, Vec<Item>) {
-    static HONEST: OnceLock<(check::World, Vec<Item>)> = OnceLock::new();
+/// Runs with losses, and what they told.
+fn honest() -> &'static [(check::World, Vec<Item>); 2] {
+    static HONEST: OnceLock<[(check::World, Vec<Item>); 2]> = OnceLock::new();
     HONEST.get_or_init(|| {
-        let mut scenario = through("honest", FREEBSD, Vec::new());
-        scenario.paths[0].forward[0] = link(10 * MBIT, Limit::Packets(12));
-        scenario.flows[0].app = App::Bulk { bytes: Some(Bytes(150_000)) };
-        let mut tape = Tape::default();
-        sim::run(&scenario, &mut tape).unwrap();
-        let world = describe(&scenario);
-        check::verify(&world, &tape.items).unwrap();
-        (world, tape.items)
+        [FREEBSD, LINUX].map(|profile| {
+            let mut scenario = through("honest", profile, Vec::new());
+            scenario.paths[0].forward[0] = link(10 * MBIT, Limit::Packets(12));
+            scenario.flows[0].app = App::Bulk { bytes: Some(Bytes(150_000)) };
+            let mut tape = Tape::default();
+            sim::run(&scenario, &mut tape).unwrap();
+            let world = describe(&scenario);
+            check::verify(&world, &tape.items).unwrap();
+            (world, tape.items)
+        })
     })
 }
 
@@ -242,8 +244,9 @@ proptest! {
         lie in proptest::sample::select(LIES.as_slice()),
         at in any::<proptest::sample::Index>(),
         amount in 1..2_000_000_u64,
+        sender in 0..2_usize,
     ) {
-        let (world, items) = honest();
+        let (world, items) = &honest()[sender];
         let places = places(lie, items);
         let mut items = items.clone();
         falsify(lie, &mut items, *at.get(&places), amount);

@@ -5,7 +5,7 @@
 
 use ackclock_check as check;
 use check::law::{Law, Room};
-use check::world::{Flow, Host, Road, Transport, World};
+use check::world::{Brake, Flow, Host, Road, Transport, World};
 use check::{Breach, Item, Rejection};
 use record::{
     Cause, Event, Movement, PacketNumber, Purpose, SenderState, SentKind, StationId, Who,
@@ -33,7 +33,12 @@ pub(crate) fn world() -> World {
             Road { from: CLIENT, to: SERVER, stations: vec![LINE, DELAY] },
             Road { from: SERVER, to: CLIENT, stations: vec![BACK] },
         ],
-        flows: vec![Flow { roads: [0, 1], ip_header: Bytes(20), transport: Transport::Tcp }],
+        flows: vec![Flow {
+            roads: [0, 1],
+            ip_header: Bytes(20),
+            transport: Transport::Tcp,
+            brakes: [Brake::Pipe; 2],
+        }],
         traces: Vec::new(),
     }
 }

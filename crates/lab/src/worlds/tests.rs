@@ -1,3 +1,5 @@
+mod repairs;
+
 use core::fmt::Write as _;
 
 use check::{Law, World};

@@ -37,9 +37,11 @@ pub(crate) enum Lie {
     OtherKind,
     /// The state says another thing.
     OtherState,
+    /// The window of a recovery was narrower than what left in it.
+    Narrow,
 }
 
-pub(crate) const LIES: [Lie; 15] = [
+pub(crate) const LIES: [Lie; 16] = [
     Lie::Early,
     Lie::Late,
     Lie::Twice,
@@ -55,6 +57,7 @@ pub(crate) const LIES: [Lie; 15] = [
     Lie::OneMore,
     Lie::OtherKind,
     Lie::OtherState,
+    Lie::Narrow,
 ];
 
 fn movement(item: &Item) -> Option<Movement> {
@@ -122,9 +125,18 @@ pub(crate) fn places(lie: Lie, items: &[Item]) -> Vec<usize> {
             Lie::OneMore => counts(items, place),
             Lie::OtherKind => matches!(kind, Some(SentKind::New | SentKind::Again(_))),
             Lie::OtherState => matches!(kind, Some(SentKind::New | SentKind::Again(_))),
+            Lie::Narrow => kind == Some(SentKind::New) && is_in_recovery(item),
         }
     };
     (0..items.len()).filter(fits).collect()
+}
+
+/// Does a recovery run in which other bytes are under way than those that leave now?
+fn is_in_recovery(item: &Item) -> bool {
+    let Item::Event { event: Event::Sent { len, .. }, state: Some(state), .. } = item else {
+        return false;
+    };
+    state.in_recovery && state.pipe.get() > u64::from(*len)
 }
 
 /// The next packet that leaves the same station, if it is in there already.
@@ -200,7 +212,27 @@ pub(crate) fn falsify(lie: Lie, items: &mut Vec<Item>, place: usize, amount: u64
                 }
             });
         }
+        Lie::Narrow => narrow(items, place, amount),
         _ => alter(lie, &mut items[place], amount),
+    }
+}
+
+/// The window that held when this left is told to have been smaller than it.
+fn narrow(items: &mut [Item], place: usize, amount: u64) {
+    let Item::Event { who, event: Event::Sent { len, .. }, .. } = items[place] else { return };
+    let small = len - 1 - amount as u32 % len;
+    for item in items[..=place].iter_mut().rev() {
+        let Item::Event { who: other, event, state, .. } = item else { continue };
+        if *other != who {
+            continue;
+        }
+        if let Some(state) = state {
+            state.cwnd = Bytes(u64::from(small));
+        }
+        if let Event::Window { cwnd, .. } = event {
+            *cwnd = small;
+            break;
+        }
     }
 }
 

@@ -91,7 +91,12 @@ impl Endpoint {
                 let flight = sums.all.bytes - sums.sacked.bytes;
                 (sums.sacked.packets > 0).then(|| window.saturating_sub(Bytes(flight)).get())
             }
-            _ if sums.sacked.packets > 0 || sums.lost.packets > 0 => {
+            // In a recovery by RFC 6675 `pipe` counts though nothing is reported: a second copy may be
+            // under way.
+            _ if sums.sacked.packets > 0
+                || sums.lost.packets > 0
+                || (matches!(loss.judge, super::judge::Judge::Rfc(_)) && self.cc.in_recovery()) =>
+            {
                 Some(window.saturating_sub(Bytes(sums.pipe())).get())
             }
             _ => None,

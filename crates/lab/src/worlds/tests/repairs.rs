@@ -1,0 +1,94 @@
+//! Worlds that once failed while something was repaired.
+
+use crate::worlds::judge;
+
+/// A probe sent again what also arrived; the acknowledgment of the first copy left nothing reported, and
+/// new bytes went as if the second were not under way.
+const TWO_COPIES: &str = r#"
+[host.b]
+profile = "rfc"
+
+[host.d]
+profile = "freebsd-rack-14.3"
+
+[host.d.knobs]
+"net.inet.tcp.recvspace" = "2895B"
+
+[[path]]
+from = "d"
+to = "b"
+forward = []
+return = [
+    { link = { rate = "192880kbit/s", buffer = "6000B" } },
+    { reorder = { displace = 2, every = 4 } },
+]
+
+[[flow]]
+name = "f0"
+from = "b"
+to = "d"
+bulk = "23167B"
+"#;
+
+/// A FIN alone goes again though the window holds not even what is under way.
+const BARE_FIN: &str = r#"
+[host.a]
+profile = "rfc"
+
+[host.b]
+profile = "freebsd-13.2"
+mtu = "576B"
+
+[[path]]
+from = "a"
+to = "b"
+forward = [
+    { loss = { bytes = "0B..17B" } },
+]
+return = []
+
+[[flow]]
+name = "f1"
+from = "a"
+to = "b"
+paced = { chunk = "2B", every = "1us", bytes = "527B" }
+"#;
+
+/// Every third packet back comes late, each time the limit told anew: empty probes never showed that it
+/// was lost, and both ends probed for ever.
+const LIMIT_BEHIND: &str = r#"
+[host.a]
+profile = "quic-rfc9002"
+
+[host.a.knobs]
+"max_ack_delay" = "81963us"
+"initial_max_stream_data" = "10634B"
+
+[host.b]
+profile = "quic-rfc9002"
+
+[host.b.knobs]
+"max_ack_ranges" = 1
+
+[[path]]
+from = "b"
+to = "a"
+forward = []
+return = [
+    { reorder = { by = "115002us", every = 3 } },
+]
+
+[[flow]]
+name = "f0"
+from = "b"
+to = "a"
+paced = { chunk = "2600B", every = "1302us", bytes = "101865B" }
+reads = { chunk = "17139B", every = "86120us" }
+"#;
+
+#[test]
+fn repairs_in_worlds_that_once_failed() {
+    for text in [TWO_COPIES, BARE_FIN, LIMIT_BEHIND] {
+        assert!(judge(text).is_ok(), "{:?}\n{text}", judge(text));
+    }
+}
