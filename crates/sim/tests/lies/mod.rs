@@ -125,18 +125,36 @@ pub(crate) fn places(lie: Lie, items: &[Item]) -> Vec<usize> {
             Lie::OneMore => counts(items, place),
             Lie::OtherKind => matches!(kind, Some(SentKind::New | SentKind::Again(_))),
             Lie::OtherState => matches!(kind, Some(SentKind::New | SentKind::Again(_))),
-            Lie::Narrow => kind == Some(SentKind::New) && is_in_recovery(item),
+            Lie::Narrow => is_in_recovery(items, place),
         }
     };
     (0..items.len()).filter(fits).collect()
 }
 
-/// Does a recovery run in which other bytes are under way than those that leave now?
-fn is_in_recovery(item: &Item) -> bool {
-    let Item::Event { event: Event::Sent { len, .. }, state: Some(state), .. } = item else {
+const REPAIR: SentKind = SentKind::Again(Cause::FastRetransmit);
+
+/// Do bytes leave in a recovery of which others left before, and are more under way than these?
+fn is_in_recovery(items: &[Item], place: usize) -> bool {
+    let Item::Event { who, event: Event::Sent { len, kind, .. }, state: Some(state), .. } =
+        &items[place]
+    else {
         return false;
     };
-    state.in_recovery && state.pipe.get() > u64::from(*len)
+    let before = items[..place].iter().rev().filter_map(|item| match item {
+        Item::Event { who: other, event, .. } if other == who => Some(event),
+        _ => None,
+    });
+    let mut begun = before.filter_map(|event| match event {
+        Event::Sent { kind: REPAIR, .. } => Some(true),
+        Event::Window { cause: Cause::FastRetransmit | Cause::LostRetransmission, .. } => {
+            Some(false)
+        }
+        _ => None,
+    });
+    matches!(*kind, SentKind::New | REPAIR)
+        && state.in_recovery
+        && state.pipe.get() > u64::from(*len)
+        && begun.next() == Some(true)
 }
 
 /// The next packet that leaves the same station, if it is in there already.

@@ -67,7 +67,9 @@ fn a_damaged_file_gives_what_is_whole_and_then_an_error() {
         let error = error.expect("the second piece is cut off");
         assert_eq!(error.kind(), io::ErrorKind::InvalidData, "{error}");
         assert!(text.starts_with(TEXT));
-        assert!(!error.to_string().contains("fill whole buffer"), "{error}");
+        if packed[0] == XZ[0] {
+            assert_eq!(error.to_string(), "xz: the file ends within what is packed");
+        }
         // A wrong checksum.
         let mut wrong = packed.to_vec();
         let at = wrong.len() - if packed[0] == XZ[0] { 30 } else { 5 };
