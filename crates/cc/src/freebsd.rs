@@ -9,7 +9,7 @@ use units::{Bytes, Offset};
 
 use crate::contract::{Acked, Change, Congested, Control, Established, Growth};
 use crate::hystart::{Exit, HyStart};
-use crate::newreno::{Params, Unit};
+use crate::newreno::{Counting, Params, Unit};
 
 /// `TCP_MAXWIN`: the largest unscaled window.
 const TCP_MAXWIN: u32 = 65_535;
@@ -104,10 +104,17 @@ impl Tcb {
         segments.saturating_mul(self.mss).min(self.mss.saturating_mul(2).max(bytes))
     }
 
-    /// `cc_ack_received`: counts bytes beyond slow start, in recovery too.
-    pub(crate) fn count(&mut self, bytes: u32) {
+    /// `cc_ack_received`, `rack_ack_received`: counts bytes beyond slow start, in recovery too.
+    pub(crate) fn count(&mut self, bytes: u32, nsegs: u32) {
         if self.snd_cwnd > self.snd_ssthresh {
-            self.bytes_acked = self.bytes_acked.wrapping_add(bytes);
+            let counted = match self.params.counting {
+                Counting::All => bytes,
+                Counting::Limited => {
+                    let segments = nsegs.max(1).wrapping_mul(self.params.abc_l_var);
+                    bytes.min(segments.wrapping_mul(self.mss))
+                }
+            };
+            self.bytes_acked = self.bytes_acked.wrapping_add(counted);
             if self.bytes_acked >= self.snd_cwnd {
                 self.bytes_acked -= self.snd_cwnd;
                 self.sent_a_wnd = true;
@@ -222,10 +229,12 @@ impl Tcb {
         (pipe < self.snd_ssthresh).then(|| pipe.max(unit).saturating_add(unit))
     }
 
-    /// `EXIT_RECOVERY` of cc_post_recovery.
+    /// `EXIT_RECOVERY` of cc_post_recovery and rack_post_recovery.
     pub(crate) fn end_recovery(&mut self) {
         self.leave_recovery();
-        self.bytes_acked = 0;
+        if self.params.counting == Counting::All {
+            self.bytes_acked = 0;
+        }
     }
 
     /// `newreno_cc_after_idle`: three quarters of the window count as proven.

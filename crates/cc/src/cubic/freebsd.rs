@@ -425,7 +425,7 @@ impl Controller for FreeBsdCubic {
     fn on_acked(&mut self, event: &Acked) -> Change {
         let bytes = clamped(event.bytes);
         let cwnd_limited = self.tcb.is_cwnd_limited(event);
-        self.tcb.count(bytes);
+        self.tcb.count(bytes, event.nsegs);
         self.record_rtt(&event.srtt);
         if self.tcb.in_recovery() || event.ends_recovery {
             return Change::None;

@@ -19,7 +19,7 @@ mod tests;
 
 use units::{Bytes, Offset};
 
-pub use params::{Params, TimeoutRule, Unit};
+pub use params::{Counting, Params, TimeoutRule, Unit};
 
 use crate::contract::{
     Acked, Change, Congested, Control, Controller, Established, Growth, Idle, Recovered, RttSample,
@@ -150,7 +150,7 @@ impl Controller for NewReno {
     fn on_acked(&mut self, event: &Acked) -> Change {
         let bytes = clamped(event.bytes);
         let cwnd_limited = self.tcb.is_cwnd_limited(event);
-        self.tcb.count(bytes);
+        self.tcb.count(bytes, event.nsegs);
         if self.tcb.in_recovery() || event.ends_recovery || !cwnd_limited {
             return Change::None;
         }

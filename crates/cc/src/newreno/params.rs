@@ -22,6 +22,18 @@ pub struct Params {
     /// `net.inet.tcp.cc.newreno.beta_ecn`: percent kept at an ECN echo; `None` while
     /// `net.inet.tcp.cc.abe` is 0, and `beta` serves.
     pub beta_ecn: Option<u32>,
+    /// Which stack counts the bytes for it.
+    pub counting: Counting,
+}
+
+/// How the stack counts acknowledged bytes beyond slow start (`t_bytes_acked`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Counting {
+    /// All of them; the end of a recovery begins anew (cc_ack_received, cc_post_recovery).
+    All,
+    /// RACK: `lro_nsegs * L` segments of an ACK at most, and on through the end of a recovery
+    /// (rack_ack_received, rack_post_recovery).
+    Limited,
 }
 
 /// A segment size.
@@ -54,6 +66,7 @@ impl Params {
         initcwnd_segments: 10,
         beta: 50,
         beta_ecn: None,
+        counting: Counting::All,
     };
 
     /// releng/14.3 (5982521fe3dd).

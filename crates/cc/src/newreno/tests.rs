@@ -120,6 +120,33 @@ fn beyond_slow_start_a_windows_worth_of_bytes_adds_one_segment() {
 }
 
 #[test]
+fn rack_counts_two_segments_of_an_ack_beyond_slow_start() {
+    // rack_ack_received: an ACK of four segments counts for two, so that a window of ten takes five
+    // ACKs, of twenty segments; with two merged by LRO (nsegs 2) it counts whole.
+    let acks = |counting, nsegs| {
+        let mut cc = NewReno::new(Params { counting, ..Params::FREEBSD_14_3 });
+        let _ = cc.on_established(&Established { ssthresh: Some(Bytes(10_000)), ..established() });
+        (1..9).find(|_| cc.on_acked(&acked(4 * 1_448, nsegs)) != Change::None)
+    };
+    assert_eq!(acks(Counting::All, 1), Some(3));
+    assert_eq!(acks(Counting::Limited, 1), Some(5));
+    assert_eq!(acks(Counting::Limited, 2), Some(3));
+}
+
+#[test]
+fn rack_keeps_what_was_counted_in_a_recovery() {
+    // rack_post_recovery leaves t_bytes_acked, which cc_post_recovery clears.
+    let kept = |counting| {
+        let mut cc = open(Params { counting, ..Params::FREEBSD_14_3 });
+        let _ = cc.on_congested(&congested(Signal::Loss));
+        let _ = cc.on_acked(&acked(2_896, 1));
+        let _ = cc.on_recovered(&Recovered { th_ack: Offset(100_000), pipe: 50_000 });
+        cc.bytes_acked()
+    };
+    assert_eq!((kept(Counting::All), kept(Counting::Limited)), (0, 2_896));
+}
+
+#[test]
 fn a_loss_halves_the_threshold_once_and_the_recovery_settles_the_window() {
     let mut cc = open(Params::FREEBSD_14_3);
     cc.set_window(Bytes(30 * 1_448));
