@@ -6,14 +6,15 @@
 //!
 //! Losses: [`dsack`] (reports of duplicates), [`holes`] (FreeBSD's list of what is missing),
 //! [`sendmap`] (what is under way, packet by packet), [`rack`], [`rack_freebsd`] and [`tlp`] (losses
-//! told by time), [`reordering`] (how far apart packets arrive), [`prr`] (how much may be sent
-//! meanwhile), [`undo`] and [`rack_undo`] (it was needless).
+//! told by time), [`burst_rack`] (its bursts), [`reordering`] (how far apart packets arrive), [`prr`]
+//! (how much may be sent meanwhile), [`undo`] and [`rack_undo`] (it was needless).
 //!
 //! Rates: [`delivery_rate`] (how fast the network delivers).
 //!
 //! What it does not do: it keeps no timer. The endpoint counts timeouts in a row and says so.
 
 mod apart;
+pub mod burst_rack;
 pub mod delivery_rate;
 pub mod dsack;
 pub mod holes;

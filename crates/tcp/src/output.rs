@@ -74,7 +74,12 @@ impl Endpoint {
             }
             _ => {}
         }
+        if self.waits_after_burst(cx.now) {
+            self.end_pass(cx, Waiting::Pacing);
+            return Err(Waiting::Pacing);
+        }
         if core::mem::take(&mut self.snd.fresh) {
+            self.begin_burst();
             self.begin_output(cx);
         }
         let planned = if let Some(cause) = self.snd.again.take() {
@@ -99,6 +104,8 @@ impl Endpoint {
         match planned {
             Ok(plan) => {
                 self.snd.due = plan.more;
+                let again = plan.at < self.snd.max && plan.len > 0;
+                self.burst_sent(cx.now, plan.len, again, plan.more);
                 let plain = plan.kind == SentKind::New && plan.more && !plan.push;
                 if plain && plan.len == self.mss() && !self.is_whole() {
                     self.build_new(cx, slot);
@@ -112,6 +119,7 @@ impl Endpoint {
                 Ok(())
             }
             Err(why) => {
+                self.end_burst(cx.now);
                 self.end_pass(cx, why);
                 if matches!(why, Waiting::PeerWindow | Waiting::SmallSegment) {
                     self.watch_window(cx);

@@ -16,6 +16,7 @@ use cc::registry::{self, Algorithm, NoController};
 use cc::{AnyController, Bbr, FreeBsdCubic, LinuxCubic, LinuxReno, NewReno, RfcCubic};
 use packet::SynLayout;
 use recovery::RtoBounds;
+use recovery::burst_rack::BurstLimit;
 use recovery::holes::HolesParams;
 use recovery::rack_freebsd::ThreshParams;
 use recovery::tlp::RackPto;
@@ -358,6 +359,8 @@ pub struct RackRule {
     pub revert_unsent: bool,
     /// Older revert: after the recovery all that went again is reported as duplicate.
     pub revert_duplicates: bool,
+    /// How bursts are spread.
+    pub burst: BurstLimit,
 }
 
 /// What versions of FreeBSD's base stack differ in.

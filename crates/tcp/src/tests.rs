@@ -10,6 +10,7 @@ mod intruders;
 mod loss;
 pub(crate) mod pair;
 mod probes;
+mod rack;
 mod sending;
 mod shrunk_window;
 mod timestamps;

@@ -113,6 +113,16 @@ pub(super) const KNOBS: &[Knob] = &[
         "longest retransmission timeout, and longest of RACK's thresholds",
     ),
     freebsd(
+        "net.inet.tcp.rack.pacing.burst_reduces",
+        count(|p| Some(&mut rule(p)?.burst.reduction), 0, 1_000),
+        "a call that has sent is followed by a wait, shortened by this share of it; 0 is none, 1 all",
+    ),
+    freebsd(
+        "net.inet.tcp.rack.pacing.pace_max_seg",
+        count(|p| Some(&mut rule(p)?.burst.segments), 1, 1_000),
+        "segments one call sends at most",
+    ),
+    freebsd(
         "net.inet.tcp.rack.misc.prr_addback_max",
         count(|p| Some(&mut rule(p)?.addback), 0, 1_000),
         "segments of PRR's unused credit added to the window after a recovery",

@@ -8,6 +8,7 @@
 //! drops what it reported), `reports` (duplicates and late packets, counted).
 
 mod budget;
+mod burst;
 mod calm;
 mod frto;
 mod judge;
@@ -35,7 +36,7 @@ use crate::rates::Delivery;
 use crate::sent::Delivered;
 use budget::Budget;
 use frto::Frto;
-use judge::{Judge, Moment};
+use judge::{Judge, Moment, Shown};
 
 /// Linux grants the reordering timer this much more (`TCP_TIMEOUT_MIN_US`, tcp_rack_mark_lost).
 const LINUX_TIMEOUT_MIN: Duration = Duration::from_millis(2);
@@ -109,6 +110,12 @@ impl TimedLoss {
         self.planned == Some(now)
     }
 
+    /// Are calls held back after a burst, for all that is known?
+    #[inline]
+    pub(crate) fn waits(&self) -> bool {
+        self.judge.waits()
+    }
+
     /// Is a probe to leave?
     #[inline]
     pub(crate) const fn probe_is_due(&self) -> bool {
@@ -120,6 +127,17 @@ impl TimedLoss {
     /// Is what a timeout took for lost still being repaired?
     pub(crate) const fn repairs_timeout(&self) -> bool {
         self.timeout_until.is_some()
+    }
+}
+
+#[cfg(test)]
+impl Endpoint {
+    /// Rounds with duplicates that widen RACK's threshold (`num_dsack`).
+    pub(crate) fn rounds_with_duplicates(&self) -> u32 {
+        match &self.snd.repair {
+            Repair::Timed(loss) => loss.judge.rounds_with_duplicates(),
+            _ => 0,
+        }
     }
 }
 
@@ -153,7 +171,11 @@ impl Endpoint {
         }
         let account = self.account(cx.now, heard, echo);
         if advances && heard.th_ack == self.snd.max {
-            timed_of!(self).judge.forget_duplicates();
+            let judge = &mut timed_of!(self).judge;
+            judge.forget_duplicates();
+            if let Some(burst) = judge.burst() {
+                burst.drop_wait();
+            }
         }
         if account.newly_reported > 0 {
             let count = self.snd.map.sums().sacked.packets.min(u64::from(u32::MAX)) as u32;
@@ -182,6 +204,9 @@ impl Endpoint {
             self.spend(cx, &account, advances, found.packets > 0);
         }
         if advances {
+            if let Some(burst) = timed_of!(self).judge.burst() {
+                burst.on_ack();
+            }
             let change = self.grow(cx.now, heard.th_ack, account.packets, heard.nsegs);
             self.advance(cx, heard.th_ack, heard.wnd, heard.nsegs, change);
         } else if account.newly_reported > 0 && self.grows_on_reports() {
@@ -263,7 +288,6 @@ impl Endpoint {
             map.pass(sent_at, end);
         }
         account.changed = heard.th_ack.since(una).get() + reported.bytes;
-        judge.on_ack(heard.th_ack);
         let after = left(map);
         account.bytes = before.0.saturating_sub(after.0);
         account.packets = before.1.saturating_sub(after.1) + duplicates;
@@ -308,21 +332,30 @@ impl Endpoint {
         if let Some(block) = duplicate {
             let packets = block.1.since(block.0).get().div_ceil(mss).max(1);
             loss.undo.on_duplicate(block, packets, una);
-            // The duplicate of a probe shows nothing; to FreeBSD nor does one within a block
-            // (rack_log_ack), to Linux none before packets were seen to change places
+            // The duplicate of a probe shows nothing of reordering; to FreeBSD nor does one within a
+            // block (rack_log_ack), to Linux none before packets were seen to change places
             // (tcp_dsack_seen).
             let heeds = !loss.judge.takes_back() || loss.reordering.seen() > 0;
             let ignored = loss.judge.is_freebsd() && block.1 > heard.th_ack;
-            if verdict != Verdict::NoLoss && !ignored && heeds {
-                restored = loss.judge.on_duplicate(block, una, max, in_recovery, any_passed);
+            let of_probe = verdict == Verdict::NoLoss;
+            if (!of_probe || loss.judge.is_freebsd()) && !ignored && heeds {
+                let shown = Shown { una, max, of_probe, in_recovery, any_passed };
+                restored = loss.judge.on_duplicate(block, &shown);
             }
         }
+        if !heard.blocks().is_empty() {
+            // rack_log_ack: whether the round is over is asked of acknowledgments with blocks, behind
+            // what they report twice.
+            loss.judge.end_round(heard.th_ack);
+        }
+        // rack_lower_cwnd_at_tlp is off.
+        let lowers = !loss.judge.is_freebsd();
         if let Some(ssthresh) = restored {
             self.totals.spurious += 1;
             self.cc.set_threshold(threshold(ssthresh));
             self.emit_window(cx, Cause::Undone);
         }
-        if verdict == Verdict::RepairedLoss && !self.cc.in_recovery() {
+        if verdict == Verdict::RepairedLoss && lowers && !self.cc.in_recovery() {
             // RFC 8985 section 7.4.2: the window is lowered as for any loss, at once.
             let change = self.cc.on_congested(&self.congested(cx.now, Sign::Loss));
             self.note(cx, change, Cause::LossProbe);
@@ -475,6 +508,9 @@ impl Endpoint {
         let loss = timed_of!(self);
         loss.tlp.forget();
         loss.undo = Undo::begin(una, 0, None);
+        if let Some(burst) = loss.judge.burst() {
+            burst.cut_short(cx.now);
+        }
         loss.judge.begin(control.ssthresh.map_or(u64::MAX, Bytes::get));
         loss.budget = match whole {
             true => Budget::Controller,

@@ -27,6 +27,8 @@ impl Endpoint {
             Some(room) => avail.min(self.snd.wnd).saturating_sub(off).min(room),
         };
         let unsent = avail.saturating_sub(off);
+        let room = self.burst_room();
+        len = len.min(room.unwrap_or(len));
 
         if let Some(size) = self.snd.buffer.autoscale(self.snd.wnd, sendwin, unsent) {
             cx.emit(|| Event::SendBuffer { size: size as u32 });
@@ -88,6 +90,8 @@ impl Endpoint {
                 more = true;
             }
         }
+        // rack_output: nothing follows what its limit allows.
+        more &= room.is_none_or(|room| len < room);
         let kind = if resending { SentKind::Again(self.snd.resend_cause) } else { SentKind::New };
         Ok(Plan { at: self.snd.nxt, len, fin, push: off + len == avail, kind, more })
     }

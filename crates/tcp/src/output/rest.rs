@@ -16,7 +16,9 @@ impl Endpoint {
     pub(super) fn rests(&self) -> bool {
         let snd = &self.snd;
         let quiet = match &snd.repair {
-            Repair::Timed(loss) => !loss.probe_is_due() && snd.map.sums().lost.packets == 0,
+            Repair::Timed(loss) => {
+                !loss.probe_is_due() && snd.map.sums().lost.packets == 0 && !loss.waits()
+            }
             Repair::Holes(_) | Repair::Duplicates(_) => true,
         };
         self.state == State::Established

@@ -5,9 +5,10 @@
 //! (13.1 and later), see `net::offload`.
 
 use cc::cubic::{self, Variant};
-use cc::newreno::Params;
+use cc::newreno::{Counting, Params};
 use packet::SynLayout;
 use recovery::RtoBounds;
+use recovery::burst_rack::BurstLimit;
 use recovery::holes::HolesParams;
 use recovery::rack_freebsd::ThreshParams;
 use recovery::tlp::RackPto;
@@ -122,8 +123,10 @@ fn with_rack(mut profile: Profile, name: &'static str, rtt_divisor: u32) -> Prof
         rtt_divisor,
         revert_unsent: true,
         revert_duplicates: true,
+        burst: BurstLimit::DEFAULT,
     };
     profile.name = name;
+    profile.newreno.counting = Counting::Limited;
     profile.rto = RtoRule::Rack(RtoBounds::DEFAULT);
     profile.loss = LossRule::Timed(TimedRule::Rack(rule));
     profile

@@ -1,5 +1,6 @@
 //! What each system concludes from what was delivered and when.
 
+use recovery::burst_rack::Burst;
 use recovery::dsack::Block;
 use recovery::prr::linux::PrrLinux;
 use recovery::prr::rack::PrrRack;
@@ -31,6 +32,7 @@ pub(super) struct FreeBsd {
     rack: RackFreeBsd,
     undo: RackUndo,
     reverts: Reverts,
+    burst: Burst,
     /// When the packet sent last of those delivered had left, in microseconds, and its round trip
     /// (`rc_rack_tmit_time`, `rc_rack_rtt`).
     latest: (u64, Duration),
@@ -46,6 +48,18 @@ pub(super) struct Moment {
     pub(super) min_rtt: Duration,
 }
 
+/// How the sender stands when a duplicate is reported.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Shown {
+    pub(super) una: Offset,
+    pub(super) max: Offset,
+    /// It is that of a tail loss probe.
+    pub(super) of_probe: bool,
+    pub(super) in_recovery: bool,
+    /// Something under way has been passed.
+    pub(super) any_passed: bool,
+}
+
 impl Judge {
     pub(super) fn new(rule: TimedRule) -> Self {
         match rule {
@@ -56,6 +70,7 @@ impl Judge {
                 rack: RackFreeBsd::new(rule.thresh),
                 undo: RackUndo::new(rule.rtt_divisor),
                 reverts: Reverts::none(),
+                burst: Burst::new(rule.burst),
                 latest: (0, Duration::ZERO),
                 least: None,
             })),
@@ -149,7 +164,9 @@ impl Judge {
         }
     }
 
-    pub(super) fn on_ack(&mut self, th_ack: Offset) {
+    /// An acknowledgment with blocks came, what it reports twice is noted: a round of duplicates may
+    /// end.
+    pub(super) fn end_round(&mut self, th_ack: Offset) {
         if let Self::FreeBsd(freebsd) = self {
             freebsd.rack.on_ack(th_ack);
         }
@@ -157,25 +174,27 @@ impl Judge {
 
     /// A duplicate was reported. Tells the threshold to go back to if that shows a recovery that is
     /// over to have been needless.
-    pub(super) fn on_duplicate(
-        &mut self,
-        (start, end): Block,
-        snd_una: Offset,
-        snd_max: Offset,
-        in_recovery: bool,
-        any_passed: bool,
-    ) -> Option<u64> {
+    pub(super) fn on_duplicate(&mut self, (start, end): Block, shown: &Shown) -> Option<u64> {
         match self {
             Self::Rfc(rack) | Self::Linux(rack) => {
-                rack.on_duplicate(snd_una, snd_max);
+                rack.on_duplicate(shown.una, shown.max);
                 None
             }
             Self::FreeBsd(freebsd) => {
-                freebsd.rack.on_duplicate(snd_max);
-                let reverted = freebsd.reverts.on_duplicate(end - start, in_recovery, any_passed);
+                // rack_note_dsack: that of a probe counts as bytes, not as reordering.
+                if !shown.of_probe {
+                    freebsd.rack.on_duplicate(shown.max);
+                }
+                let (bytes, recovers) = (end - start, shown.in_recovery);
+                let reverted = freebsd.reverts.on_duplicate(bytes, recovers, shown.any_passed);
                 reverted.filter(|_| freebsd.rule.revert_duplicates)
             }
         }
+    }
+
+    #[cfg(test)]
+    pub(super) fn rounds_with_duplicates(&self) -> u32 {
+        if let Self::FreeBsd(freebsd) = self { freebsd.rack.num_dsack() } else { 0 }
     }
 
     /// A recovery begins; `ssthresh` as it was before.
@@ -211,6 +230,22 @@ impl Judge {
             freebsd.undo.on_resent(passed_bytes);
             freebsd.reverts.on_sent(bytes, again);
         }
+    }
+
+    /// How bursts are spread, where they are.
+    pub(super) fn burst(&mut self) -> Option<&mut Burst> {
+        if let Self::FreeBsd(freebsd) = self { Some(&mut freebsd.burst) } else { None }
+    }
+
+    /// Are calls held back after a burst, for all that is known?
+    pub(super) fn waits(&self) -> bool {
+        matches!(self, Self::FreeBsd(freebsd) if freebsd.burst.held_until().is_some())
+    }
+
+    /// The least round trip, or else this, and the shortest wait, where bursts are spread.
+    pub(super) fn road(&self, srtt: Duration) -> Option<(Duration, Duration)> {
+        let Self::FreeBsd(freebsd) = self else { return None };
+        Some((freebsd.least.unwrap_or(srtt), freebsd.rule.thresh.least_wait))
     }
 
     /// Segments of unused credit that a recovery leaves behind.

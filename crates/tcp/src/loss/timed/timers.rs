@@ -17,6 +17,9 @@ impl Endpoint {
     /// What was passed has had its time.
     pub(crate) fn on_reorder_timer<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
         let found = self.detect_losses(cx.now);
+        if let Some(burst) = timed_of!(self).judge.burst().filter(|_| found.packets > 0) {
+            burst.drop_wait();
+        }
         let recovered = self.cc.in_recovery();
         self.act_on_losses(cx, &found);
         if found.packets > 0 && timed_of!(self).judge.is_freebsd() {
@@ -43,8 +46,12 @@ impl Endpoint {
             // The peer has shut its window since; that is asked about in another way.
             return;
         }
-        timed_of!(self).probe_due = true;
-        timed_of!(self).judge.forget_duplicates();
+        let loss = timed_of!(self);
+        loss.probe_due = true;
+        loss.judge.forget_duplicates();
+        if let Some(burst) = loss.judge.burst() {
+            burst.cut_short(cx.now);
+        }
         // The timeout comes one timeout after the probe.
         self.arm_retransmit(cx.now);
         self.call_output();
@@ -121,6 +128,9 @@ impl Endpoint {
             }
         }
         loss.judge.on_timeout(&mut self.snd.map, &standing);
+        if let Some(burst) = loss.judge.burst() {
+            burst.cut_short(now);
+        }
         loss.budget = super::Budget::None;
         loss.tlp.forget();
         loss.probe_due = false;
