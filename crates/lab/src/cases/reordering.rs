@@ -45,7 +45,7 @@ Why it stays slow
   round trips in place of two.
   RACK waits a quarter of the round trip for what was passed, so only a longer gap fools it: in the
   first flight, and once more before the D-SACKs of what it sent again have widened its window. That
-  leaves a threshold of four or five segments, and congestion avoidance for the rest. D53832 sees
+  leaves a threshold of a few segments, and congestion avoidance for the rest. D53832 sees
   that what was sent again is acknowledged sooner than half a round trip allows, and restores the
   threshold. The reverts of 14.3 do not help with the first: new data leaves in the recovery, and the
   D-SACKs come before it ends, when they are counted but not judged.
