@@ -111,7 +111,7 @@ impl Burst {
     /// (`r_timer_override`).
     pub fn cut_short(&mut self, now: Instant) {
         if let Some(until) = self.until.take() {
-            self.early = self.early + until.since(now);
+            self.early += until.since(now);
         }
     }
 
