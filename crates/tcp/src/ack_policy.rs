@@ -180,6 +180,11 @@ impl AckPolicy {
         self.quick = self.quick.saturating_sub(1);
     }
 
+    /// So many left.
+    pub(crate) fn on_acks_sent(&mut self, n: u64) {
+        self.quick = u64::from(self.quick).saturating_sub(n) as u32;
+    }
+
     /// The delayed-ACK timer fired.
     pub(crate) fn on_timer(&mut self) {
         if let AckRule::Linux { max, .. } = self.rule {

@@ -8,6 +8,7 @@ mod bytes;
 pub(crate) mod packets;
 mod push;
 mod rest;
+mod train;
 
 use cc::{Controller, Idle};
 use machine::Cx;
@@ -274,20 +275,6 @@ impl Endpoint {
         self.rcv.compressed.waiting = 0;
     }
 
-    /// The same behind another segment that left at this very instant: what the peer is told with it,
-    /// it was told with that, unless the window may be another.
-    #[inline(always)]
-    fn write_next_header(&mut self, now: Instant, at: Offset, len: u64, slot: &mut Segment) {
-        let promised = self.rcv.adv.since(self.rcv.nxt).get();
-        let Some(window) = self.rcv.window.last_window(promised, self.rcv.reassembly.bytes())
-        else {
-            return self.write_header(now, at, len, Flags::ACK, slot);
-        };
-        let field = self.rcv.window.field(window);
-        self.write_fields(now, at, len, Flags::ACK, field, slot);
-        self.rcv.policy.on_ack_sent();
-    }
-
     #[inline(always)]
     fn write_fields(
         &mut self,
@@ -339,34 +326,19 @@ impl Endpoint {
         self.tell_full(cx, at);
     }
 
-    /// The same behind another at this very instant, in no recovery: what watches over the flight
-    /// runs already.
-    #[inline(never)]
-    fn build_next<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, slot: &mut Segment) {
-        let at = self.snd.max;
-        self.write_next_header(cx.now, at, self.mss(), slot);
-        self.note_full(cx.now);
-        if self.snd.timed.is_none() {
-            self.snd.timed = Some((at, cx.now));
-        }
-        let watched = match &self.snd.repair {
-            Repair::Timed(loss) => loss.planned_at(cx.now),
-            Repair::Holes(_) | Repair::Duplicates(_) => true,
-        };
-        if !watched || !self.timers.runs(Purpose::Retransmit) {
-            self.watch_flight(cx.now);
-        }
-        self.tell_full(cx, at);
-    }
-
     #[inline(always)]
     fn note_full(&mut self, now: Instant) {
-        let (at, mss) = (self.snd.max, self.mss());
         self.totals.data_packets += 1;
-        self.snd.max = at + mss;
+        self.move_full(now, self.snd.max);
+        self.snd.last_sent = now;
+    }
+
+    /// A full packet has left that begins at `at`: moves the places.
+    #[inline(always)]
+    fn move_full(&mut self, now: Instant, at: Offset) {
+        self.snd.max = at + self.mss();
         self.snd.nxt = self.snd.max;
         self.snd.map.push(at, self.snd.max, now);
-        self.snd.last_sent = now;
     }
 
     #[inline(always)]

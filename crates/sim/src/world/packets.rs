@@ -36,6 +36,8 @@ pub(super) struct Network<'a, O: Observer> {
     plain_hosts: Vec<bool>,
     /// Packets that wait in cards.
     in_cards: u32,
+    /// What the packets of a train are made of ([`Network::send_train`]).
+    model: Segment,
 }
 
 /// A moment of one end of a flow.
@@ -65,6 +67,7 @@ impl<'a, O: Observer> Network<'a, O> {
             plain_hosts: plain_hosts(&cards, taps),
             cards,
             in_cards: 0,
+            model: Segment::default(),
         }
     }
 
@@ -123,7 +126,30 @@ impl<'a, O: Observer> Network<'a, O> {
                 return;
             }
             parcels.take_next();
-            self.depart(host, road, id);
+            if tcp.train() > 1 {
+                self.send_train(tcp, host, flow, road, id);
+            } else {
+                self.depart(host, road, id);
+            }
+        }
+    }
+
+    /// A packet leaves the host, and at this very instant others behind it, which differ from it in
+    /// their place alone.
+    #[inline(never)]
+    fn send_train(&mut self, tcp: &mut Endpoint, host: u16, flow: FlowId, road: u32, id: PacketId) {
+        self.model = *self.parcels.segment(id);
+        self.depart(host, road, id);
+        let size = self.model.packet_len();
+        for _ in 0..tcp.begin_train(self.now, &self.model) {
+            let id = self.parcels.next_free();
+            self.parcels.take_next();
+            let Self { parcels, observer, now, model, .. } = &mut *self;
+            let segment = parcels.segment_mut(id);
+            *segment = *model;
+            tcp.next_of_train(&mut cx(&mut **observer, *now, host, flow), segment);
+            self.look(host, TapPlace::Stack, true, id);
+            self.set_out(host, road, id, size);
         }
     }
 
