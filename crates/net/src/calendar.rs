@@ -128,23 +128,26 @@ impl<T: Copy> Calendar<T> {
     /// Takes the earliest entry; among equals the one that came first.
     #[inline]
     pub fn pop(&mut self) -> Option<(Instant, T)> {
-        self.pop_until(Instant::MAX)
+        let entry = *self.due_until(Instant::MAX)?;
+        self.take(entry.0);
+        Some(entry)
     }
 
-    /// The same if it is due at `end` or before.
+    /// The earliest entry, if it is due at `end` or before. To look and to take are two steps, so that
+    /// nothing has to tell an entry from none by what it holds.
     #[inline(always)]
-    pub fn pop_until(&mut self, end: Instant) -> Option<(Instant, T)> {
+    pub fn due_until(&mut self, end: Instant) -> Option<&(Instant, T)> {
         if self.due == 0 {
             self.refill();
         }
-        let last = self.due.wrapping_sub(1);
-        let entry = *self.front.get(last)?;
-        if entry.0 > end {
-            return None;
-        }
-        self.due = last;
-        self.last = entry.0;
-        Some(entry)
+        self.front.get(self.due.wrapping_sub(1)).filter(|entry| entry.0 <= end)
+    }
+
+    /// Takes the entry that [`Calendar::due_until`] has shown, which is due `at` that time.
+    #[inline(always)]
+    pub fn take(&mut self, at: Instant) {
+        self.due -= 1;
+        self.last = at;
     }
 
     /// Time of the earliest entry.

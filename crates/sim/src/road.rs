@@ -77,6 +77,7 @@ pub(crate) struct Station {
     stage: Stage,
     /// Time of the entry in the calendar that stands for this station.
     pub(crate) armed: Option<Instant>,
+    simple: bool,
 }
 
 /// What became of a packet that came to a station.
@@ -88,17 +89,6 @@ pub(crate) enum Accepted {
     Wakes(Instant),
     /// What its element says; when that wants to wake has to be asked.
     Judged(Verdict),
-}
-
-/// What a station does next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum After {
-    /// Nothing: it is empty, or its entry in the calendar is set.
-    Rest,
-    /// It lets another packet leave at once.
-    Leave,
-    /// It wakes then, and counts on it.
-    Wake(Instant),
 }
 
 /// What packets meet most; the rest is kept out of their way.
@@ -215,7 +205,16 @@ impl Stage {
 
 impl Station {
     const fn new(stage: Stage) -> Self {
-        Self { stage, armed: None }
+        let simple = matches!(stage, Stage::Link(_) | Stage::Delay(_));
+        Self { stage, armed: None, simple }
+    }
+
+    /// Does it keep order, and does but one road lead through it? Then nothing comes to it before a packet
+    /// that leaves it, and what that brings about, has come to rest: packets only go on, and what they
+    /// bring about begins other roads.
+    #[inline(always)]
+    pub(crate) const fn is_simple(&self) -> bool {
+        self.simple
     }
 
     /// A packet comes; `segment` shows it to those that look into it.
@@ -256,19 +255,17 @@ impl Station {
         due
     }
 
-    /// What to do behind a packet that has left a station where order is kept.
+    /// The first packet of a simple station, if it leaves at or before `now`, and when the next one does:
+    /// the station counts on waking then.
     #[inline(always)]
-    pub(crate) fn after_leaving(&mut self, now: Instant) -> After {
-        let Some(at) = self.next_wake() else { return After::Rest };
-        if at <= now {
-            After::Leave
-        } else if self.armed.is_some() {
-            // What leaves such a station first is there already.
-            After::Rest
-        } else {
-            self.armed = Some(at);
-            After::Wake(at)
-        }
+    pub(crate) fn leave(&mut self, now: Instant) -> Option<(PacketId, Option<Instant>)> {
+        let (packet, next) = match &mut self.stage {
+            Stage::Link(link) => (link.wake(now)?, link.next_wake()),
+            Stage::Delay(delay) => (delay.wake(now)?, delay.next_wake()),
+            Stage::Other(_) => return None,
+        };
+        self.armed = next;
+        Some((packet, next))
     }
 
     /// Does it ever hold a packet?
@@ -290,16 +287,6 @@ impl Station {
             Stage::Link(link) => link.next_wake(),
             Stage::Delay(delay) => delay.next_wake(),
             Stage::Other(other) => other.next_wake(),
-        }
-    }
-
-    /// The same where order is kept ([`Station::keeps_order`]).
-    #[inline(always)]
-    pub(crate) fn wake_plain(&mut self, now: Instant) -> Option<PacketId> {
-        match &mut self.stage {
-            Stage::Link(link) => link.wake(now),
-            Stage::Delay(delay) => delay.wake(now),
-            Stage::Other(_) => None,
         }
     }
 
@@ -401,7 +388,7 @@ pub(crate) fn build(scenario: &Scenario) -> Result<(Vec<Station>, Roads), SetupE
         let owner = format!("shared {}", shared.name);
         let stage = Stage::new(&shared.element, &Luck { seed: scenario.seed, owner: &owner });
         let stage = stage.ok_or(SetupError::Shared { shared: index })?;
-        builder.stations.push(Station::new(stage));
+        builder.stations.push(Station { simple: false, ..Station::new(stage) });
     }
     Ok((builder.stations, roads))
 }

@@ -22,7 +22,7 @@ use crate::card::Card;
 use crate::datagrams::number_of;
 use crate::observer::Observer;
 use crate::outcome::{FlowOutcome, Outcome};
-use crate::road::{self, After};
+use crate::road;
 use crate::scenario::{App, Flow, Host, Scenario, TapPlace};
 use crate::transport::Transport;
 
@@ -141,10 +141,11 @@ pub fn run<O: Observer>(scenario: &Scenario, observer: &mut O) -> Result<Outcome
     let end = Instant::ZERO + scenario.duration;
     while world.open > 0 {
         // Without an entry nothing will ever happen: the rest of the time passes.
-        let Some((at, wake)) = world.network.calendar.pop_until(end) else {
+        let Some(&(at, wake)) = world.network.calendar.due_until(end) else {
             world.network.now = end;
             break;
         };
+        world.network.calendar.take(at);
         world.network.now = at;
         world.count_turn();
         world.happen(wake);
@@ -287,15 +288,14 @@ impl<'a, O: Observer> World<'a, O> {
     #[inline(always)]
     fn run_station(&mut self, index: u32) {
         let now = self.network.now;
-        let station = &mut self.network.stations[index as usize];
+        let mut station = &mut self.network.stations[index as usize];
         if !station.is_due(now) {
             return;
         }
-        if !station.keeps_order() {
+        if !station.is_simple() {
             return self.run_other_station(index);
         }
-        let mut leaving = station.wake_plain(now);
-        while let Some(id) = leaving {
+        while let Some((id, next)) = station.leave(now) {
             self.network.note_left(index, id);
             if let Some(host) = self.network.carry(id) {
                 self.arrive(host, id);
@@ -303,18 +303,15 @@ impl<'a, O: Observer> World<'a, O> {
             if self.network.has_copies() {
                 self.send_copies();
             }
-            let station = &mut self.network.stations[index as usize];
-            match station.after_leaving(now) {
-                After::Wake(at) => return self.network.calendar.push(at, Wake::Station(index)),
-                After::Leave => leaving = station.wake_plain(now),
-                After::Rest => return,
+            let Some(at) = next else { return };
+            if at > now {
+                return self.network.calendar.push(at, Wake::Station(index));
             }
+            station = &mut self.network.stations[index as usize];
         }
-        // What it was to wake for has left already, with what had come at the same moment.
-        self.network.arm_station(index);
     }
 
-    /// The same where the element may do anything.
+    /// The same where the element may do anything, or what leaves it may bring about that more comes.
     #[inline(never)]
     fn run_other_station(&mut self, index: u32) {
         while let Some(id) = self.network.leaving(index) {
@@ -392,7 +389,7 @@ impl<'a, O: Observer> World<'a, O> {
         self.take_up(host, id);
     }
 
-    #[inline(always)]
+    #[inline(never)]
     fn take_up(&mut self, host: u16, id: PacketId) {
         let segment = self.network.parcels.segment(id);
         let side = if segment.dir == Dir::Forward { SERVER } else { CLIENT };
@@ -413,7 +410,7 @@ impl<'a, O: Observer> World<'a, O> {
             // A flow that joins TCP and QUIC is refused.
             (_, number) => self.deliver_other(index, id, number),
         }
-        self.serve(index);
+        self.serve_now(index);
     }
 
     /// The same for QUIC, and for a stack outside.

@@ -201,7 +201,7 @@ impl<'a, O: Observer> Network<'a, O> {
                 capable: packet.ecn != 0,
             }
         });
-        if let Some(host) = self.carry_on(id, way) {
+        if let Some(host) = self.carry_on::<false>(id, way) {
             // Over a road that takes no time: two hosts would answer each other within one call, in
             // the midst of a burst.
             self.look(host, TapPlace::Wire, false, id);
@@ -290,19 +290,23 @@ impl<'a, O: Observer> Network<'a, O> {
     #[inline(always)]
     pub(super) fn carry(&mut self, id: PacketId) -> Option<u16> {
         let way = *self.parcels.way(id);
-        self.carry_on(id, way)
+        self.carry_on::<true>(id, way)
     }
 
-    /// The same for a packet whose way is that one, whatever is noted of it.
+    /// The same for a packet whose way is that one, `NOTED` but for its next stop or not at all.
     #[inline(always)]
-    fn carry_on(&mut self, id: PacketId, mut way: Way) -> Option<u16> {
+    fn carry_on<const NOTED: bool>(&mut self, id: PacketId, mut way: Way) -> Option<u16> {
         loop {
             let index = match self.roads.stop(way.next) {
                 Stop::Station(index) => index,
                 Stop::Host(host) => return self.reach(host, id, &way),
             };
             way.next += 1;
-            *self.parcels.way_mut(id) = way;
+            if NOTED {
+                self.parcels.way_mut(id).next = way.next;
+            } else {
+                *self.parcels.way_mut(id) = way;
+            }
             let (station, packet) = (StationId(index), way.number);
             let size = Bytes(u64::from(way.size()));
             let segment = || self.parcels.segment(id);

@@ -14,7 +14,14 @@ use crate::transport::Transport;
 impl<O: Observer> World<'_, O> {
     /// After anything was said to an endpoint: sends what it wants to send, lets the application
     /// act or calls it for later, sets its alarm.
+    #[inline(never)]
     pub(super) fn serve(&mut self, index: usize) {
+        self.serve_now(index);
+    }
+
+    /// The same within what is done with a packet that has arrived.
+    #[inline(always)]
+    pub(super) fn serve_now(&mut self, index: usize) {
         let Self { ends, network, turns, .. } = self;
         let end = &mut ends[index];
         let (true, Transport::Tcp(tcp)) = (end.delay.is_zero(), &mut end.stack) else {
