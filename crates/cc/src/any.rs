@@ -92,6 +92,18 @@ impl AnyController {
         self.heeds_ack_samples
     }
 
+    /// Does an acknowledgment mean nothing to it, since the window is not what limits the flight
+    /// ([`Acked::window_limited`], [`Acked::max_packets_out`])? So it is with Linux's, and need not be
+    /// told.
+    #[inline]
+    pub fn ignores_ack(&self, window_limited: bool, max_packets_out: u32) -> bool {
+        match &self.which {
+            Which::LinuxReno(cc) => cc.ignores_ack(window_limited, max_packets_out),
+            Which::LinuxCubic(cc) => cc.ignores_ack(window_limited, max_packets_out),
+            _ => false,
+        }
+    }
+
     /// Does [`Acked::srtt`] mean anything to it?
     #[inline]
     pub const fn heeds_srtt(&self) -> bool {

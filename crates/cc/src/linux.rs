@@ -118,10 +118,16 @@ impl<O: Operations> Linux<O> {
     }
 
     /// `tcp_is_cwnd_limited`: has the flight come near enough to the window for it to grow?
-    fn is_cwnd_limited(&self, event: &Acked) -> bool {
-        event.window_limited
-            || (self.in_slow_start()
-                && u64::from(self.snd_cwnd) < 2 * u64::from(event.max_packets_out))
+    #[inline]
+    fn is_cwnd_limited(&self, window_limited: bool, max_packets_out: u32) -> bool {
+        window_limited
+            || (self.in_slow_start() && u64::from(self.snd_cwnd) < 2 * u64::from(max_packets_out))
+    }
+
+    /// Does an acknowledgment mean nothing to it?
+    #[inline]
+    pub(crate) fn ignores_ack(&self, window_limited: bool, max_packets_out: u32) -> bool {
+        self.phase == Phase::Open && !self.is_cwnd_limited(window_limited, max_packets_out)
     }
 
     /// `tcp_slow_start`: grows by `acked` up to the threshold; what lies beyond is left over.
@@ -218,7 +224,8 @@ impl<O: Operations> Controller for Linux<O> {
         if self.phase == Phase::Loss && event.una >= self.high_seq {
             self.phase = Phase::Open;
         }
-        if self.phase == Phase::Reducing || !self.is_cwnd_limited(event) {
+        let limited = self.is_cwnd_limited(event.window_limited, event.max_packets_out);
+        if self.phase == Phase::Reducing || !limited {
             return Change::None;
         }
         let before = self.snd_cwnd;
@@ -310,6 +317,7 @@ impl<O: Operations> Controller for Linux<O> {
         self.phase == Phase::Reducing
     }
 
+    #[inline]
     fn in_slow_start(&self) -> bool {
         self.snd_cwnd < self.snd_ssthresh
     }

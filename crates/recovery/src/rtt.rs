@@ -72,6 +72,10 @@ impl RttEstimator {
     /// Retransmission timeout in force, backed off.
     #[inline]
     pub fn rto(&self) -> Duration {
+        // First what is asked with most acknowledgments, so that it takes no table of jumps.
+        if let Self::Linux(rtt) = self {
+            return rtt.rto();
+        }
         match self {
             Self::FreeBsd(rtt) => rtt.rto(),
             Self::Rack(rtt) => rtt.rto(),
@@ -93,6 +97,9 @@ impl RttEstimator {
     /// Smoothed round-trip time; `None` before the first sample.
     #[inline(always)]
     pub fn srtt(&self) -> Option<Duration> {
+        if let Self::Linux(rtt) = self {
+            return rtt.srtt();
+        }
         match self {
             Self::FreeBsd(rtt) => rtt.srtt(),
             Self::Rack(rtt) => rtt.srtt(),

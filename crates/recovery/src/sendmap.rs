@@ -229,10 +229,12 @@ impl SendMap {
     /// below, if there are any.
     #[inline(always)]
     pub fn acknowledge_plain(&mut self, una: Offset) -> Option<Row> {
-        let mut row: Option<Row> = None;
+        let departure = |piece: &Piece| Departure { sent_at: piece.sent_at, end: piece.end() };
+        let first = departure(self.pieces.front()?);
+        let mut row = Row { packets: 0, first, last: first };
         let mut bytes = 0;
         while let Some(piece) = self.pieces.front() {
-            let departed = Departure { sent_at: piece.sent_at, end: piece.end() };
+            let departed = departure(piece);
             if departed.end > una {
                 // In part at most.
                 let cut = una.since(piece.start).get();
@@ -242,15 +244,14 @@ impl SendMap {
                 break;
             }
             bytes += piece.len();
-            let (packets, first) = row.map_or((0, departed), |row| (row.packets, row.first));
-            row = Some(Row { packets: packets + 1, first, last: departed });
+            row.packets += 1;
+            row.last = departed;
             self.pieces.pop_front();
         }
-        let packets = row.map_or(0, |row| row.packets);
-        self.base += packets;
-        self.sums.all.packets -= packets;
+        self.base += row.packets;
+        self.sums.all.packets -= row.packets;
         self.sums.all.bytes -= bytes;
-        row
+        (row.packets > 0).then_some(row)
     }
 
     #[cold]

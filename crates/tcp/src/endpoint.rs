@@ -199,7 +199,7 @@ impl Endpoint {
     }
 
     /// Takes what lies ready, but no more than `most` bytes; returns how many.
-    #[inline]
+    #[inline(always)]
     pub fn read_up_to<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, most: u64) -> u64 {
         let bytes = self.rcv.window.unread().min(most);
         if bytes == 0 {
@@ -294,6 +294,13 @@ impl Endpoint {
     #[inline]
     pub fn next_deadline(&self) -> Instant {
         self.timers.next_at()
+    }
+
+    /// The next deadline if it lies before `known`, before which none lay when this was last asked; less
+    /// to ask than [`Endpoint::next_deadline`].
+    #[inline(always)]
+    pub fn deadline_before(&mut self, known: Option<Instant>) -> Option<Instant> {
+        self.timers.next_before(known)
     }
 
     /// State of the connection.

@@ -237,9 +237,15 @@ impl Endpoint {
             return false;
         }
         let promised = self.rcv.adv.since(self.rcv.nxt).get();
+        let size = self.rcv.window.size();
+        let linux = matches!(self.cfg.profile.burst, BurstRule::Linux { .. });
+        // Less to ask than for the window itself, and mostly enough.
+        let most = self.rcv.window.most_growth(promised);
+        if !linux && most < 2 * self.maxseg() && 2 * most < size {
+            return false;
+        }
         let window = self.rcv.window.window(promised, self.rcv.reassembly.bytes());
         let grown = window.saturating_sub(promised);
-        let size = self.rcv.window.size();
         match self.cfg.profile.burst {
             BurstRule::FreeBsd { .. } | BurstRule::Rfc => {
                 let worth = grown >= 2 * self.maxseg()

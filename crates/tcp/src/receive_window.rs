@@ -193,6 +193,13 @@ impl ReceiveWindow {
         self.answer.filter(same).map(|last| last.window)
     }
 
+    /// No window is larger than what was promised by more than that, but for Linux's.
+    #[inline(always)]
+    pub(crate) fn most_growth(&self, promised: u64) -> u64 {
+        let last = (1 << self.scale) - 1;
+        ((self.size.max(promised).saturating_add(last)) & !last) - promised
+    }
+
     #[inline(always)]
     fn offer(&self, promised: u64, waiting: u64) -> u64 {
         let scale = self.scale;

@@ -26,6 +26,8 @@ pub(crate) struct Timers {
     at: [Instant; ALL.len()],
     /// The first of those that are seldom set, which stand behind the others.
     rare: Instant,
+    /// The first of those that were set since it was last asked for.
+    fresh: Instant,
     /// How the deadlines of the first purposes were rounded to ticks last: when the tick began, and
     /// their spans.
     tick: u64,
@@ -52,7 +54,8 @@ fn earliest(at: &[Instant]) -> Instant {
 
 impl Default for Timers {
     fn default() -> Self {
-        Self { at: [Instant::MAX; ALL.len()], rare: Instant::MAX, tick: 0, spans: [0; TICKED] }
+        let none = Instant::MAX;
+        Self { at: [none; ALL.len()], rare: none, fresh: none, tick: 0, spans: [0; TICKED] }
     }
 }
 
@@ -60,6 +63,7 @@ impl Timers {
     #[inline]
     pub(crate) fn set(&mut self, purpose: Purpose, at: Instant) {
         self.at[slot(purpose)] = at;
+        self.fresh = self.fresh.min(at);
         if slot(purpose) >= TICKED {
             self.rare = earliest(&self.at[TICKED..]);
         }
@@ -76,7 +80,9 @@ impl Timers {
         span: Duration,
     ) {
         let slot = slot(purpose);
-        self.at[slot] = clock.deadline_like(now, span, &mut self.tick, &mut self.spans[slot]);
+        let at = clock.deadline_like(now, span, &mut self.tick, &mut self.spans[slot]);
+        self.at[slot] = at;
+        self.fresh = self.fresh.min(at);
     }
 
     #[inline]
@@ -102,6 +108,17 @@ impl Timers {
     #[inline]
     pub(crate) fn next_at(&self) -> Instant {
         earliest(&self.at[..TICKED]).min(self.rare)
+    }
+
+    /// When the next deadline is, if it may lie before `known`, which none did when this was last asked.
+    #[inline(always)]
+    pub(crate) fn next_before(&mut self, known: Option<Instant>) -> Option<Instant> {
+        let known = known.unwrap_or(Instant::MAX);
+        if self.fresh >= known && known != Instant::MAX {
+            return None;
+        }
+        self.fresh = Instant::MAX;
+        Some(self.next_at()).filter(|&at| at < known)
     }
 
     /// The next deadline.

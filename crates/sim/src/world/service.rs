@@ -43,8 +43,7 @@ impl<O: Observer> World<'_, O> {
                 return self.serve_on(index, false);
             }
         }
-        let at = tcp.next_deadline();
-        if at < end.armed.unwrap_or(Instant::MAX) {
+        if let Some(at) = tcp.deadline_before(end.armed) {
             end.armed = Some(at);
             network.calendar.push(at, Wake::Timer(index as u32));
         }

@@ -556,6 +556,10 @@ impl Endpoint {
     /// The controller counts the packets delivered by an acknowledgment, `snd_una` has not moved yet.
     #[inline(always)]
     fn grow(&mut self, now: Instant, th_ack: Offset, packets: u64, nsegs: u32) -> Change {
+        if self.cc.ignores_ack(self.snd.window_limited, self.snd.max_packets_out as u32) {
+            self.snd.rtt_sample = None;
+            return Change::None;
+        }
         self.cc.on_acked(&Acked {
             now,
             ticks: self.clock.tick(now),

@@ -45,7 +45,8 @@ impl Endpoint {
             self.snd.asked_at = self.snd.nxt;
         }
         if self.snd.buffer.used() > 0 {
-            let full = self.packets_in_flight() >= self.send_window() / self.mss();
+            // Is the window full of whole packets? Asked without a division.
+            let full = (self.packets_in_flight() + 1) * self.mss() > self.send_window();
             self.validate_window(full);
         }
         let why = if self.snd.fin { Waiting::Done } else { Waiting::Application };
