@@ -1,29 +1,27 @@
 //! The loop: take the next entry of the calendar, let it happen, note what follows.
 
+mod departures;
 pub(crate) mod outside;
 mod packets;
 mod parcels;
 mod service;
 mod setup;
+mod turns;
 
-use machine::{Endpoint as _, PacketId};
-use packet::Dir;
-use record::Event;
 use tcp::Side;
 use tcp::profile::{Family, SharedProfile};
 use units::{Bytes, Duration, FlowId, Instant, Stream};
 
 use outside::Leaving;
-use packets::{Network, cx};
+use packets::Network;
 use setup::{profiles, stands_still, transport};
 
 use crate::app::Application;
 use crate::card::Card;
-use crate::datagrams::number_of;
 use crate::observer::Observer;
 use crate::outcome::{FlowOutcome, Outcome};
 use crate::road;
-use crate::scenario::{App, Flow, Host, Scenario, TapPlace};
+use crate::scenario::{App, Flow, Host, Scenario};
 use crate::transport::Transport;
 
 /// Why a scenario could not be set up. The text form refuses these with a better message.
@@ -255,185 +253,6 @@ impl<'a, O: Observer> World<'a, O> {
     fn count_turn(&mut self) {
         self.network.count_turn(&mut self.turns);
     }
-
-    // What the calendar asks for.
-
-    #[inline(always)]
-    fn happen(&mut self, wake: Wake) {
-        match wake {
-            Wake::Station(station) => self.run_station(station),
-            other => self.happen_otherwise(other),
-        }
-    }
-
-    /// What is seldom.
-    #[inline(never)]
-    fn happen_otherwise(&mut self, wake: Wake) {
-        match wake {
-            Wake::Start(flow) => self.open(flow),
-            Wake::Station(_) => {}
-            Wake::Card(card) => self.run_card(card),
-            Wake::Timer(index) => self.run_timer(index as usize),
-            Wake::App(index) => self.run_app(index as usize),
-        }
-    }
-
-    fn open(&mut self, flow: u32) {
-        let index = end_of(flow as usize, CLIENT);
-        let end = &mut self.ends[index];
-        end.stack.open(&mut self.network.cx(end.host, end.flow));
-        self.serve(index);
-    }
-
-    #[inline(always)]
-    fn run_station(&mut self, index: u32) {
-        let now = self.network.now;
-        let mut station = &mut self.network.stations[index as usize];
-        if !station.is_due(now) {
-            return;
-        }
-        if !station.is_simple() {
-            return self.run_other_station(index);
-        }
-        while let Some((id, next)) = station.leave(now) {
-            self.network.note_left(index, id);
-            if let Some(host) = self.network.carry(id) {
-                self.arrive(host, id);
-            }
-            if self.network.has_copies() {
-                self.send_copies();
-            }
-            let Some(at) = next else { return };
-            if at > now {
-                return self.network.calendar.push(at, Wake::Station(index));
-            }
-            station = &mut self.network.stations[index as usize];
-        }
-    }
-
-    /// The same where the element may do anything, or what leaves it may bring about that more comes.
-    #[inline(never)]
-    fn run_other_station(&mut self, index: u32) {
-        while let Some(id) = self.network.leaving(index) {
-            if let Some(host) = self.network.carry(id) {
-                self.arrive(host, id);
-            }
-            self.send_copies();
-            if !self.network.more_leave(index) {
-                return;
-            }
-        }
-        self.network.arm_station(index);
-    }
-
-    /// Copies go on behind what they were made of.
-    #[inline(never)]
-    fn send_copies(&mut self) {
-        while let Some(copy) = self.network.next_copy() {
-            if let Some(host) = self.network.carry(copy) {
-                self.arrive(host, copy);
-            }
-        }
-    }
-
-    fn run_card(&mut self, host: u16) {
-        let up = self.network.interrupt(host);
-        for &segment in &up {
-            let id = self.network.parcels.put(segment);
-            self.deliver(host, id);
-        }
-        self.network.cards[usize::from(host)].give_back(up);
-    }
-
-    fn run_timer(&mut self, index: usize) {
-        let end = &mut self.ends[index];
-        end.armed = end.armed.filter(|&at| at > self.network.now);
-        // The entry may be an old one: the deadline has moved on since.
-        end.stack.handle_timeout(&mut self.network.cx(end.host, end.flow));
-        self.serve(index);
-    }
-
-    fn run_app(&mut self, index: usize) {
-        let end = &mut self.ends[index];
-        end.app_at = end.app_at.filter(|&at| at > self.network.now);
-        self.act(index);
-        self.serve(index);
-    }
-
-    // What packets do to an end.
-
-    /// A packet has come to a host.
-    #[inline(always)]
-    fn arrive(&mut self, host: u16, id: PacketId) {
-        if self.network.goes_up_unseen(host) {
-            self.take_up(host, id);
-        } else {
-            self.arrive_seen(host, id);
-        }
-    }
-
-    /// The same where somebody may look, or the card has to do with it.
-    #[inline(never)]
-    fn arrive_seen(&mut self, host: u16, id: PacketId) {
-        self.network.look(host, TapPlace::Wire, false, id);
-        if self.network.goes_up_at_once(host) {
-            self.deliver(host, id);
-        } else {
-            self.network.wait_in_card(host, id);
-        }
-    }
-
-    /// A segment, perhaps merged, reaches the stack.
-    fn deliver(&mut self, host: u16, id: PacketId) {
-        self.network.look(host, TapPlace::Stack, false, id);
-        self.take_up(host, id);
-    }
-
-    #[inline(never)]
-    fn take_up(&mut self, host: u16, id: PacketId) {
-        let segment = self.network.parcels.segment(id);
-        let side = if segment.dir == Dir::Forward { SERVER } else { CLIENT };
-        let index = end_of(segment.flow.0 as usize, side);
-        let number = number_of(segment);
-        match (&mut self.ends[index].stack, number) {
-            (Transport::Tcp(tcp), None) => {
-                let Network { parcels, observer, now, .. } = &mut self.network;
-                let segment = parcels.segment(id);
-                let mut cx = cx(&mut **observer, *now, host, segment.flow);
-                if segment.merged() {
-                    let packets = segment.packets().max(u32::from(segment.nsegs)) as u16;
-                    cx.emit(|| Event::Merged { packets, bytes: segment.payload });
-                }
-                tcp.handle_segment(&mut cx, segment);
-                parcels.release(id);
-            }
-            // A flow that joins TCP and QUIC is refused.
-            (_, number) => self.deliver_other(index, id, number),
-        }
-        self.serve_now(index);
-    }
-
-    /// The same for QUIC, and for a stack outside.
-    #[inline(never)]
-    fn deliver_other(&mut self, index: usize, id: PacketId, number: Option<u32>) {
-        let end = &mut self.ends[index];
-        if matches!(end.stack, Transport::Outside) {
-            let segment = *self.network.parcels.segment(id);
-            self.outside.push(Leaving {
-                at: self.network.now,
-                host: usize::from(end.host),
-                segment,
-            });
-        }
-        if let (Transport::Quic(quic), Some(number)) = (&mut end.stack, number) {
-            let Network { datagrams, observer, now, .. } = &mut self.network;
-            let mut cx = cx(&mut **observer, *now, end.host, end.flow);
-            quic.handle_segment(&mut cx, datagrams.get(number));
-        }
-        self.network.forget(id);
-    }
-
-    // Counting.
 
     pub(crate) fn outcome(&self) -> Outcome {
         let flows = (0..self.flows.len()).map(|flow| self.flow_outcome(flow)).collect();

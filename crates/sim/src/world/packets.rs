@@ -1,12 +1,10 @@
 //! The network: packets on their way from the card of one host, over the stations of a road, to
 //! the card of another.
 
-use machine::{Cx, Endpoint as _, Fate, PacketId, Verdict};
+use machine::{Cx, Fate, PacketId, Verdict};
 use net::calendar::Calendar;
-use net::offload::split;
 use packet::Segment;
 use record::{Event, Movement, PacketNumber, StationId, Who};
-use tcp::Endpoint;
 use units::{Bytes, FlowId, HostId, Instant, SeqNum};
 
 use super::Wake;
@@ -26,9 +24,9 @@ pub(super) struct Network<'a, O: Observer> {
     pub(super) datagrams: Datagrams,
     pub(super) taps: &'a [Tap],
     /// Packets that have left their hosts, and copies.
-    packets: u64,
+    pub(super) packets: u64,
     /// Copies that have left the station where they were made, but gone no further yet.
-    copies: Vec<PacketId>,
+    pub(super) copies: Vec<PacketId>,
     pub(super) stations: Vec<Station>,
     pub(super) roads: Roads,
     pub(super) cards: Vec<Card>,
@@ -37,7 +35,7 @@ pub(super) struct Network<'a, O: Observer> {
     /// Packets that wait in cards.
     in_cards: u32,
     /// What the packets of a train are made of ([`Network::send_train`]).
-    model: Segment,
+    pub(super) model: Segment,
 }
 
 /// A moment of one end of a flow.
@@ -88,7 +86,7 @@ impl<'a, O: Observer> Network<'a, O> {
 
     /// Tells a step of a packet, if anybody wants to know.
     #[inline(always)]
-    fn step(&mut self, movement: impl FnOnce(&Self) -> Movement) {
+    pub(super) fn step(&mut self, movement: impl FnOnce(&Self) -> Movement) {
         if O::PACKETS {
             let movement = movement(self);
             self.observer.moved(self.now, movement);
@@ -108,116 +106,6 @@ impl<'a, O: Observer> Network<'a, O> {
                         self.observer.datagram(self.now, number, outbound, packet);
                     }
                 }
-            }
-        }
-    }
-
-    // Out.
-
-    /// Sends all that an endpoint of TCP wants to send.
-    #[inline(always)]
-    pub(super) fn send_all(&mut self, tcp: &mut Endpoint, host: u16, flow: FlowId, road: u32) {
-        while tcp.wants_to_send() {
-            // The endpoint writes its segment where it will lie on its way.
-            let id = self.parcels.next_free();
-            let Self { parcels, observer, now, .. } = &mut *self;
-            let mut cx = cx(&mut **observer, *now, host, flow);
-            if tcp.poll_transmit(&mut cx, parcels.segment_mut(id)).is_err() {
-                return;
-            }
-            parcels.take_next();
-            if tcp.train() > 1 {
-                self.send_train(tcp, host, flow, road, id);
-            } else {
-                self.depart(host, road, id);
-            }
-        }
-    }
-
-    /// A packet leaves the host, and at this very instant others behind it, which differ from it in
-    /// their place alone.
-    #[inline(never)]
-    fn send_train(&mut self, tcp: &mut Endpoint, host: u16, flow: FlowId, road: u32, id: PacketId) {
-        self.model = *self.parcels.segment(id);
-        self.depart(host, road, id);
-        let size = self.model.packet_len();
-        for _ in 0..tcp.begin_train(self.now, &self.model) {
-            let id = self.parcels.next_free();
-            self.parcels.take_next();
-            let Self { parcels, observer, now, model, .. } = &mut *self;
-            let segment = parcels.segment_mut(id);
-            *segment = *model;
-            tcp.next_of_train(&mut cx(&mut **observer, *now, host, flow), segment);
-            self.look(host, TapPlace::Stack, true, id);
-            self.set_out(host, road, id, size);
-        }
-    }
-
-    /// A segment that its stack has written leaves the host, a burst as the packets that the card
-    /// makes of it.
-    #[inline(never)]
-    pub(super) fn depart(&mut self, host: u16, road: u32, id: PacketId) {
-        self.look(host, TapPlace::Stack, true, id);
-        let segment = self.parcels.segment(id);
-        if segment.gso_size != 0 {
-            return self.depart_split(host, road, id);
-        }
-        let size = segment.packet_len();
-        self.set_out(host, road, id, size);
-    }
-
-    /// The card splits a burst.
-    #[inline(never)]
-    fn depart_split(&mut self, host: u16, road: u32, id: PacketId) {
-        let burst = *self.parcels.segment(id);
-        self.parcels.release(id);
-        for segment in split(&burst) {
-            let id = self.parcels.put(segment);
-            self.depart_one(host, road, id, segment.wire_len());
-        }
-    }
-
-    /// A packet leaves the host.
-    #[inline(never)]
-    pub(super) fn depart_one(&mut self, host: u16, road: u32, id: PacketId, size: Bytes) {
-        self.set_out(host, road, id, size);
-    }
-
-    #[inline(always)]
-    fn set_out(&mut self, host: u16, road: u32, id: PacketId, size: Bytes) {
-        let number = PacketNumber(self.packets);
-        self.packets += 1;
-        let way = Way::new(number, size, road);
-        self.look(host, TapPlace::Wire, true, id);
-        self.step(|network| {
-            let packet = network.parcels.segment(id);
-            Movement::Departed {
-                host: HostId(host),
-                flow: packet.flow,
-                packet: number,
-                seq: packet.seq,
-                len: packet.payload,
-                size: size.get() as u32,
-                capable: packet.ecn != 0,
-            }
-        });
-        if let Some(host) = self.carry_on::<false>(id, way) {
-            // Over a road that takes no time: two hosts would answer each other within one call, in
-            // the midst of a burst.
-            self.look(host, TapPlace::Wire, false, id);
-            self.wait_in_card(host, id);
-        }
-        if self.has_copies() {
-            self.send_copies();
-        }
-    }
-
-    #[cold]
-    fn send_copies(&mut self) {
-        while let Some(copy) = self.copies.pop() {
-            if let Some(host) = self.carry(copy) {
-                self.look(host, TapPlace::Wire, false, copy);
-                self.wait_in_card(host, copy);
             }
         }
     }
@@ -295,7 +183,11 @@ impl<'a, O: Observer> Network<'a, O> {
 
     /// The same for a packet whose way is that one, `NOTED` but for its next stop or not at all.
     #[inline(always)]
-    fn carry_on<const NOTED: bool>(&mut self, id: PacketId, mut way: Way) -> Option<u16> {
+    pub(super) fn carry_on<const NOTED: bool>(
+        &mut self,
+        id: PacketId,
+        mut way: Way,
+    ) -> Option<u16> {
         loop {
             let index = match self.roads.stop(way.next) {
                 Stop::Station(index) => index,
