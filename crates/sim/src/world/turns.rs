@@ -50,7 +50,11 @@ impl<O: Observer> World<'_, O> {
             return;
         }
         if !station.is_simple() {
-            return self.run_other_station(index);
+            return if station.keeps_order() {
+                self.run_shared_station(index);
+            } else {
+                self.run_other_station(index);
+            };
         }
         while let Some((id, next)) = station.leave(now) {
             self.network.note_left(index, id);
@@ -68,7 +72,35 @@ impl<O: Observer> World<'_, O> {
         }
     }
 
-    /// The same where the element may do anything, or what leaves it may bring about that more comes.
+    /// The same where what leaves it may bring about that more comes to it at once: until that has come
+    /// to rest nothing stands for the station.
+    #[inline(never)]
+    fn run_shared_station(&mut self, index: u32) {
+        let now = self.network.now;
+        while let Some((id, _)) = self.network.stations[index as usize].leave(now) {
+            self.network.stations[index as usize].armed = None;
+            self.network.note_left(index, id);
+            if let Some(host) = self.network.carry(id) {
+                self.arrive(host, id);
+            }
+            if self.network.has_copies() {
+                self.send_copies();
+            }
+            let station = &mut self.network.stations[index as usize];
+            let Some(at) = station.next_wake() else { return };
+            if at > now {
+                // What leaves such a station first is there already: it may be armed for that.
+                if station.armed.is_none() {
+                    station.armed = Some(at);
+                    self.network.calendar.push(at, Wake::Station(index));
+                }
+                return;
+            }
+        }
+        self.network.arm_station(index);
+    }
+
+    /// The same where the element may do anything.
     #[inline(never)]
     fn run_other_station(&mut self, index: u32) {
         while let Some(id) = self.network.leaving(index) {
