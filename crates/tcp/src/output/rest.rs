@@ -34,7 +34,7 @@ impl Endpoint {
     }
 
     /// A pass that finds nothing to send: what [`Endpoint::pass`] does, less what cannot be.
-    #[inline(never)]
+    #[inline(always)]
     pub(super) fn rest<R: Recorder>(
         &mut self,
         cx: &mut Cx<'_, R>,
