@@ -471,6 +471,24 @@ mod tests {
     }
 
     #[test]
+    fn no_window_grows_by_more_than_is_said() {
+        let mut stream = units::Stream::named(1, "window", "test");
+        for n in 0..20_000 {
+            let fixed = ReceiveBufferRule::Fixed { space: Bytes(1 + stream.below(200_000)) };
+            let mut window = match n % 2 {
+                0 => freebsd(1 + stream.below(200)),
+                _ => ReceiveWindow::new(fixed, true, 1_000),
+            };
+            window.scale = stream.below(15) as u8;
+            window.unread = stream.below(window.size + 1);
+            let promised = stream.below(window.size + 2_000);
+            let most = window.most_growth(promised);
+            let offered = window.window(promised, 0);
+            assert!(offered <= promised + most, "{window:?} {promised} {offered}");
+        }
+    }
+
+    #[test]
     fn freebsd_offers_a_quarter_of_its_buffer_though_it_is_less_than_a_segment() {
         // tcp_output: nothing is offered where `recwin < so_rcv.sb_hiwat / 4 && recwin < t_maxseg`.
         let offered = |segments: u64, unread: u64| {

@@ -146,6 +146,30 @@ mod tests {
     use super::*;
 
     #[test]
+    fn to_ask_for_earlier_ones_alone_misses_none() {
+        let mut stream = units::Stream::named(1, "timers", "test");
+        let mut timers = Timers::default();
+        // The deadline that somebody stands by for, as a world has an entry in its calendar.
+        let mut known: Option<Instant> = None;
+        let mut now = Instant::ZERO;
+        for _ in 0..20_000 {
+            let purpose = ALL[stream.below(8) as usize];
+            match stream.below(4) {
+                0 => timers.stop(purpose),
+                1 | 2 => timers.set(purpose, now + Duration::from_nanos(stream.below(1_000))),
+                _ => {
+                    now += Duration::from_nanos(stream.below(300));
+                    while timers.take_due(now).is_some() {}
+                    known = known.filter(|&at| at > now);
+                }
+            }
+            let first = Some(timers.next_at()).filter(|&at| at < known.unwrap_or(Instant::MAX));
+            assert_eq!(timers.next_before(known), first);
+            known = first.or(known);
+        }
+    }
+
+    #[test]
     fn the_earliest_comes_first_and_once() {
         let at = Instant::from_nanos;
         let mut timers = Timers::default();

@@ -1,6 +1,7 @@
 //! How much goes at a time: windows, whole segments, Nagle, PSH.
 
-use packet::Flags;
+use machine::Endpoint as _;
+use packet::{Flags, Segment};
 use units::Duration;
 
 use super::pair::{Pair, config};
@@ -236,12 +237,12 @@ fn a_window_that_has_become_small_is_measured_by_what_it_was() {
     pair.serve();
     let sent = i64::from(pair.data().map(|s| s.payload).sum::<u32>());
     // 16 units of 64 bytes.
-    let small = packet::Segment { window: 16, ..pair.forge(Flags::ACK, 1, 1 + sent) };
+    let small = Segment { window: 16, ..pair.forge(Flags::ACK, 1, 1 + sent) };
     let answer = pair.hear(&small);
     assert_eq!(pair.client.sender_state().snd_wnd.get(), 1_024);
     assert!(answer.is_empty(), "{answer:?}");
     // Whole segments fit again.
-    let large = packet::Segment { window: 32, ..small };
+    let large = Segment { window: 32, ..small };
     assert_eq!(pair.hear(&large).first().map(|s| s.payload), Some(1_448));
 }
 
@@ -265,7 +266,7 @@ fn half_of_the_largest_window_may_go_though_it_is_less_than_a_segment() {
         pair.serve();
         let sent = i64::from(pair.data().map(|s| s.payload).sum::<u32>());
         let open = most / 2 - (700 - open);
-        let ack = packet::Segment { window: open as u16, ..pair.forge(Flags::ACK, 1, 1 + sent) };
+        let ack = Segment { window: open as u16, ..pair.forge(Flags::ACK, 1, 1 + sent) };
         let answer: Vec<_> = pair.hear(&ack).iter().map(|s| u64::from(s.payload)).collect();
         assert_eq!(answer, if goes { vec![open] } else { vec![] }, "{most}");
     }
@@ -278,7 +279,7 @@ fn freebsd_sends_no_bursts_while_it_has_something_to_report() {
         let mut pair = Pair::of("freebsd-13.2", "freebsd-13.2");
         pair.run(Duration::from_secs(1));
         if gap {
-            pair.hear(&packet::Segment { payload: 100, ..pair.forge(Flags::ACK, 101, 1) });
+            pair.hear(&Segment { payload: 100, ..pair.forge(Flags::ACK, 101, 1) });
         }
         pair.with(Side::Client, |cx, end| assert_eq!(end.write(cx, 14_480), 14_480));
         pair.serve();
@@ -297,4 +298,37 @@ fn a_burst_of_linux_is_what_twice_the_window_sends_in_a_millisecond() {
     // 2 * 320 packets in 100 ms are 6.25 in 1/1024 s.
     let largest = pair.data().map(|s| s.payload).max();
     assert_eq!(largest, Some(6 * 1_448));
+}
+
+#[test]
+fn a_train_is_what_would_leave_one_by_one() {
+    let client = crate::Config { tso: false, ..config("linux-6.18", Side::Client) };
+    let mut pair = Pair::new(client, config("rfc", Side::Server));
+    pair.run(Duration::from_millis(150));
+    let (alone, row, longest) = pair.with(Side::Client, |cx, end| {
+        assert_eq!(end.write(cx, 50_000), 50_000);
+        let mut segments = Vec::new();
+        let (mut row, mut longest) = (Vec::new(), 0);
+        let mut other = end.clone();
+        let mut slot = Segment::default();
+        while end.poll_transmit(cx, &mut slot).is_ok() {
+            segments.push(slot);
+        }
+        while other.poll_transmit(cx, &mut slot).is_ok() {
+            row.push(slot);
+            let model = slot;
+            let packets = other.begin_train(cx.now, &model);
+            longest = longest.max(packets);
+            for _ in 0..packets {
+                slot = model;
+                other.next_of_train(cx, &mut slot);
+                row.push(slot);
+            }
+        }
+        assert_eq!(format!("{end:?}"), format!("{other:?}"));
+        (segments, row, longest)
+    });
+    assert_eq!(alone, row);
+    // The initial window; the first two packets set the timers.
+    assert_eq!((row.len(), longest), (10, 8));
 }
