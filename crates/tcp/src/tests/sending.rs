@@ -306,7 +306,8 @@ fn a_train_is_what_would_leave_one_by_one() {
     let mut pair = Pair::new(client, config("rfc", Side::Server));
     pair.run(Duration::from_millis(150));
     let (alone, row, longest) = pair.with(Side::Client, |cx, end| {
-        assert_eq!(end.write(cx, 50_000), 50_000);
+        let written = end.write(cx, 50_000);
+        assert!(written > 10 * 1_448, "{written}");
         let mut segments = Vec::new();
         let (mut row, mut longest) = (Vec::new(), 0);
         let mut other = end.clone();
