@@ -62,6 +62,9 @@ impl Endpoint {
                 Repair::Duplicates(_) if self.is_duplicate(&heard) => self.on_dup_ack(cx),
                 Repair::Duplicates(_) => {}
             }
+        } else {
+            let heard = self.hear(segment, ack, wnd);
+            self.late_ack(cx, segment, &heard);
         }
         if self.ecn.echoed(segment.flags) {
             self.on_ecn_echo(cx, ack);

@@ -12,6 +12,7 @@ mod burst;
 mod calm;
 mod frto;
 mod judge;
+mod late;
 mod reneging;
 mod reports;
 mod send;
@@ -137,6 +138,19 @@ impl Endpoint {
         match &self.snd.repair {
             Repair::Timed(loss) => loss.judge.rounds_with_duplicates(),
             _ => 0,
+        }
+    }
+
+    /// Has RACK seen packets change places (`rc_reorder_ts`)?
+    pub(crate) fn saw_reordering(&self) -> bool {
+        matches!(&self.snd.repair, Repair::Timed(loss) if loss.judge.saw_reordering())
+    }
+
+    /// What was under way when the recovery began, by RACK's PRR (`rc_prr_recovery_fs`).
+    pub(crate) fn recovery_flight(&self) -> Option<u64> {
+        match &self.snd.repair {
+            Repair::Timed(TimedLoss { budget: Budget::FreeBsd(prr), .. }) => Some(prr.recovery_fs),
+            _ => None,
         }
     }
 }
@@ -514,7 +528,7 @@ impl Endpoint {
         loss.judge.begin(control.ssthresh.map_or(u64::MAX, Bytes::get));
         loss.budget = match whole {
             true => Budget::Controller,
-            false => loss.judge.budget(&flight, control.window.get(), mss),
+            false => loss.judge.budget(&flight, self.snd.max - una, control.window.get(), mss),
         };
         self.totals.fast_recoveries += 1;
         self.snd.timed = None;

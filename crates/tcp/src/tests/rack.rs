@@ -105,3 +105,44 @@ fn a_call_sends_forty_segments_and_the_rest_waits_for_the_next() {
         }
     }
 }
+
+/// An ACK of so many segments that reports the third one.
+fn third(pair: &Pair, segments: u32) -> Segment {
+    let mut blocks = SackBlocks::EMPTY;
+    blocks.push(SackBlock { left: SeqNum(1_001 + 2 * MSS), right: SeqNum(1_001 + 3 * MSS) });
+    let ack = pair.forge(Flags::ACK, 1, i64::from(1 + segments * MSS));
+    Segment { options: blocks.into(), window: 65_000, ..ack }
+}
+
+#[test]
+fn a_recovery_begins_with_what_was_unacknowledged_before_its_ack() {
+    // rack_cong_signal takes snd_max - snd_una, which rack_process_ack moves only afterwards.
+    for stack in STACKS {
+        let mut pair = sending(stack, 1_000_000);
+        pair.run(Duration::from_millis(110));
+        pair.now += Duration::from_millis(100);
+        drop(pair.hear(&third(&pair, 0)));
+        let flight = pair.client.sender_state().flight().get();
+        pair.now += Duration::from_millis(50);
+        drop(pair.hear(&third(&pair, 1)));
+        assert!(pair.client.sender_state().in_recovery, "{stack}");
+        assert_eq!(pair.client.recovery_flight(), Some(flight), "{stack}");
+    }
+}
+
+#[test]
+fn an_overtaken_acknowledgment_tells_of_reordering_and_its_blocks_count() {
+    for stack in STACKS {
+        let mut pair = sending(stack, 1_000_000);
+        pair.run(Duration::from_millis(110));
+        pair.now += Duration::from_millis(100);
+        drop(pair.hear(&Segment { options: Default::default(), ..third(&pair, 1) }));
+        let before = pair.client.sender_state();
+        assert!(!pair.client.saw_reordering(), "{stack}");
+        drop(pair.hear(&third(&pair, 0)));
+        assert!(pair.client.saw_reordering(), "{stack}");
+        let after = pair.client.sender_state();
+        let sent = after.snd_max.since(before.snd_max);
+        assert_eq!(before.pipe + sent - after.pipe, Bytes(u64::from(MSS)), "{stack}");
+    }
+}

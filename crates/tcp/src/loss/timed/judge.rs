@@ -197,6 +197,18 @@ impl Judge {
         if let Self::FreeBsd(freebsd) = self { freebsd.rack.num_dsack() } else { 0 }
     }
 
+    /// Packets, or acknowledgments, changed places.
+    pub(super) fn see_reordering(&mut self, now: Instant) {
+        if let Self::FreeBsd(freebsd) = self {
+            freebsd.rack.on_reordering(now);
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn saw_reordering(&self) -> bool {
+        matches!(self, Self::FreeBsd(freebsd) if freebsd.rack.reorder_ts().is_some())
+    }
+
     /// A recovery begins; `ssthresh` as it was before.
     pub(super) fn begin(&mut self, ssthresh: u64) {
         if let Self::FreeBsd(freebsd) = self {
@@ -313,8 +325,9 @@ impl Judge {
         }
     }
 
-    /// How sending is held back in a recovery that begins with this flight and window.
-    pub(super) fn budget(&self, flight: &Sums, window: u64, mss: u64) -> Budget {
+    /// How sending is held back in a recovery that begins with this flight and window; `unacked` bytes
+    /// had been sent beyond what was acknowledged before.
+    pub(super) fn budget(&self, flight: &Sums, unacked: u64, window: u64, mss: u64) -> Budget {
         match self {
             Self::Rfc(_) => Budget::Rfc(Prr9937::begin(&Flight {
                 outstanding: flight.all.bytes,
@@ -323,7 +336,8 @@ impl Judge {
                 newly_acked: 0,
             })),
             Self::Linux(_) => Budget::Linux(PrrLinux::begin(window / mss)),
-            Self::FreeBsd(_) => Budget::FreeBsd(PrrRack::begin(flight.all.bytes, mss)),
+            // rack_cong_signal runs before snd_una moves.
+            Self::FreeBsd(_) => Budget::FreeBsd(PrrRack::begin(unacked, mss)),
         }
     }
 }
