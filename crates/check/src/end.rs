@@ -59,6 +59,8 @@ pub(crate) struct Sender {
     /// The fast recovery that runs, and whether a loss probe may leave.
     pub(crate) recovery: Option<Recovery>,
     pub(crate) loss_probe_due: bool,
+    /// The reordering timer fired, and nothing has been heard or sent since.
+    pub(crate) reordered: bool,
     /// Ranges sent again since the last word of the peer or of a timer.
     pub(crate) for_one_reason: BTreeMap<u64, u64>,
 }
@@ -179,6 +181,9 @@ impl End {
         if !matches!(event, Event::Sent { .. } | Event::Waiting(_) | Event::Wrote { .. }) {
             self.forget_pipe();
         }
+        if matches!(event, Event::Sent { .. } | Event::Acked { .. } | Event::DupAck { .. }) {
+            self.sender.reordered = false;
+        }
         match event {
             Event::Connected => self.on_connected(log),
             Event::Sent { at, len, kind } => {
@@ -201,6 +206,7 @@ impl End {
                     self.sender.beyond_window = allowed.min(PROBES + 1);
                 }
             }
+            Event::Timer(Purpose::Reorder) => self.on_reorder_timer(),
             Event::Timer(Purpose::Retransmit) => self.sender.timed_out = self.sender.end(),
             Event::Timer(Purpose::Persist | Purpose::Keepalive) => self.sender.probes_due = 1,
             Event::Window { cwnd, cause, .. } => self.on_window(log, cwnd, cause, state),
@@ -212,9 +218,7 @@ impl End {
             Event::Waiting(Waiting::PeerWindow) => self.on_waiting(log, state),
             Event::Closed
             | Event::Aborted
-            | Event::Timer(
-                Purpose::DelayedAck | Purpose::Reorder | Purpose::TimeWait | Purpose::Pacing,
-            )
+            | Event::Timer(Purpose::DelayedAck | Purpose::TimeWait | Purpose::Pacing)
             | Event::Waiting(_)
             | Event::SendBuffer { .. }
             | Event::ReceiveBuffer { .. }

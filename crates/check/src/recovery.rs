@@ -19,8 +19,13 @@ use crate::world::{Brake, Transport};
 /// A fast recovery.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Recovery {
-    /// End of what had been sent when it began.
+    /// What had been acknowledged and sent when it began.
+    una: u64,
     point: u64,
+    /// Bytes sent since, new or again.
+    out: u64,
+    /// What lies before this and has not gone again may count as lost (rack_mark_lost).
+    expired: u64,
     /// Has any of it gone again?
     begun: bool,
     /// All that has.
@@ -38,13 +43,25 @@ impl End {
         }
         match cause {
             Cause::FastRetransmit | Cause::LostRetransmission => {
-                let point = self.sender.end();
-                self.sender.recovery = Some(Recovery { point, ..Recovery::default() });
+                let (una, point) = (self.sender.una, self.sender.end());
+                let expired = if self.sender.reordered { point } else { una };
+                let begins = Recovery { una, point, expired, ..Recovery::default() };
+                self.sender.recovery = Some(begins);
             }
             Cause::Recovered | Cause::Undone | Cause::Timeout | Cause::PathMtu => {
                 self.sender.recovery = None;
             }
             _ => {}
+        }
+    }
+
+    /// The reordering timer fired: what had been passed may count as lost.
+    pub(crate) fn on_reorder_timer(&mut self) {
+        self.sender.reordered = true;
+        let end = self.sender.end();
+        if let Some(recovery) = &mut self.sender.recovery {
+            recovery.expired = end;
+            recovery.again.clear();
         }
     }
 
@@ -76,6 +93,13 @@ impl End {
         }
         let first = repairs && !recovery.begun;
         recovery.begun = true;
+        recovery.out += sent.len;
+        if let Some((held, ssthresh)) = self.beyond_credit(&recovery, state, peer)
+            && fresh
+            && !probes
+        {
+            self.note(log, Breach::BeyondInRecovery { held, cwnd: ssthresh });
+        }
         let before = recovery.before.replace((state.pipe, state.snd_max.0));
         if let Some((pipe, max)) = before
             && fresh
@@ -110,5 +134,29 @@ impl End {
             self.note(log, Breach::BeyondInRecovery { held, cwnd: state.cwnd });
         }
         self.sender.recovery = Some(recovery);
+    }
+
+    /// More is under way than the threshold, and more has left than PRR's share of what was delivered
+    /// (RFC 6937; the kernel rounds down and adds a byte): tells what is under way, and the threshold.
+    /// Both are taken at the bound that suits the sender: all that has arrived was reported in this
+    /// recovery, and what is acknowledged counts once more (`changed` of rack_log_ack).
+    fn beyond_credit(
+        &self,
+        recovery: &Recovery,
+        state: &SenderState,
+        peer: &Arrivals,
+    ) -> Option<(Bytes, Bytes)> {
+        let ssthresh = state.ssthresh.filter(|_| self.brake == Brake::Credit)?;
+        let (max, una) = (self.sender.max, self.sender.una);
+        let arrived = max.saturating_sub(recovery.una) - peer.missing(recovery.una, max);
+        let delivered = u128::from(arrived + una.saturating_sub(recovery.una));
+        let flight = u128::from(recovery.point.saturating_sub(recovery.una).max(1));
+        let share = delivered * u128::from(ssthresh.get()) / flight + 1;
+        // One segment may go when it begins.
+        let due = share.max(u128::from(state.mss.get()));
+        let known = recovery.expired.max(una);
+        let again = recovery.again.iter().map(|&(l, r)| peer.missing(l, r.min(known)));
+        let held = Bytes(peer.missing(known, max) + again.sum::<u64>());
+        (u128::from(recovery.out) > due && held > ssthresh).then_some((held, ssthresh))
     }
 }

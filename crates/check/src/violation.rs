@@ -220,9 +220,9 @@ pub enum Breach {
     },
     /// More in a fast recovery than its rule lets go.
     BeyondInRecovery {
-        /// Bytes that the window has to hold.
+        /// Bytes that the window, or the threshold, has to hold.
         held: Bytes,
-        /// The window.
+        /// That.
         cwnd: Bytes,
     },
     /// New bytes beyond the window that the peer offers.
@@ -378,7 +378,7 @@ impl fmt::Display for Breach {
                 write!(f, "has {flight} under way; the congestion window is {cwnd}")
             }
             Self::BeyondInRecovery { held, cwnd } => {
-                write!(f, "lets {held} go in a recovery; the congestion window is {cwnd}")
+                write!(f, "lets {held} go in a recovery that may hold {cwnd}")
             }
             Self::BeyondPeerWindow { flight, window } => {
                 write!(f, "has {flight} under way; the peer's window is {window}")

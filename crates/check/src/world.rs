@@ -63,7 +63,10 @@ pub enum Brake {
     /// The window holds what was sent since the recovery began and not reported, new or again
     /// (tcp_output of FreeBSD's base stack).
     Since,
-    /// Something of which no record tells: the credit of FreeBSD's RACK stack.
+    /// New bytes follow what was delivered while more than the threshold is under way, and fill it
+    /// up else (rack_update_prr of FreeBSD's RACK stack).
+    Credit,
+    /// Something of which no record tells.
     Unseen,
 }
 
