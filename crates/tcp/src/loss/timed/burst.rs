@@ -9,6 +9,7 @@ use crate::endpoint::Endpoint;
 use crate::loss::Repair;
 
 impl Endpoint {
+    #[inline]
     fn burst(&mut self) -> Option<&mut Burst> {
         match &mut self.snd.repair {
             Repair::Timed(loss) => loss.judge.burst(),
@@ -17,7 +18,13 @@ impl Endpoint {
     }
 
     /// Does a call have to wait? Then a timer brings the next one.
+    #[inline]
     pub(crate) fn waits_after_burst(&mut self, now: Instant) -> bool {
+        // Other systems ask this with every pass.
+        self.burst().is_some() && self.is_held(now)
+    }
+
+    fn is_held(&mut self, now: Instant) -> bool {
         if self.snd.again.is_some() || self.snd.probe.is_some() || self.is_whole() {
             return false;
         }
@@ -37,6 +44,7 @@ impl Endpoint {
     }
 
     /// Bytes the call may still send, where that is limited.
+    #[inline]
     pub(crate) fn burst_room(&mut self) -> Option<u64> {
         let mss = self.mss();
         self.burst().map(|burst| burst.room(mss))
@@ -53,7 +61,14 @@ impl Endpoint {
     }
 
     /// The call ends.
+    #[inline]
     pub(crate) fn end_burst(&mut self, now: Instant) {
+        if self.burst().is_some() {
+            self.plan_next_burst(now);
+        }
+    }
+
+    fn plan_next_burst(&mut self, now: Instant) {
         let srtt = self.rtt.srtt().unwrap_or(Duration::ZERO);
         let mss = self.mss();
         let Repair::Timed(loss) = &mut self.snd.repair else { return };
