@@ -229,7 +229,13 @@ impl fmt::Display for Reason {
             }
             Self::Nothing { kind, problem } => {
                 write!(f, "no packet or record found, taken for {kind}")?;
-                problem.as_ref().map_or(Ok(()), |problem| write!(f, ": {problem}"))
+                match problem {
+                    Some(problem) => write!(f, ": {problem}"),
+                    None if *kind == Kind::Capture => f.write_str(
+                        ": it is whole and ends after its header; did the capture's filter match anything?",
+                    ),
+                    None => Ok(()),
+                }
             }
             Self::Read(error) => error.fmt(f),
         }

@@ -25,7 +25,10 @@ timestamps that data echo (RFC 7323), or from the round trip of the opening.",
 fn check(case: &Case<'_>) -> Option<Finding> {
     let (place, unseen) = match case.flow.point {
         CapturePoint::Sender => return None,
-        CapturePoint::Unknown if case.flow.bytes == 0 => return None,
+        // One direction alone does not show where it was taken, which CC902 says.
+        CapturePoint::Unknown if case.flow.bytes == 0 || case.analysis.seen.contains(&0) => {
+            return None;
+        }
         CapturePoint::Receiver => {
             ("at the receiver", "packets lost on the way, and the sender's waits but by inference")
         }

@@ -3,7 +3,8 @@
 use std::io::Read;
 
 use diagnose::Packet;
-use packet::wire::parse_cut;
+use packet::Segment;
+use packet::wire::{Endpoints, parse_cut};
 use trace::capture::{Item, OpenError, Reader};
 use units::{Duration, Instant};
 
@@ -21,6 +22,7 @@ pub(super) fn read(
         error => Reason::Nothing { kind: file.kind, problem: Some(error.to_string()) },
     })?;
     let mut last = None;
+    let mut held = Held { number, before: None, packet: None };
     loop {
         let frame = match reader.next().map_err(Reason::Read)? {
             None => break,
@@ -36,27 +38,24 @@ pub(super) fn read(
         };
         file.others.untimed += u64::from(frame.at.is_none());
         last = frame.at.or(last);
-        let time = last.unwrap_or(Duration::ZERO);
-        let begins = *file.begins.get_or_insert_with(|| {
-            table.file_begins(number, time);
-            time
-        });
         match parse_cut(frame.bytes, frame.original as usize, link) {
             Err(error) => file.others.count(&error, frame.bytes),
             Ok(parsed) => {
                 file.tcp += 1;
                 let cut = parsed.segment.payload.saturating_sub(parsed.payload.len() as u32);
-                let packet = Packet {
-                    at: Instant::from_nanos(time.saturating_sub(begins).as_nanos()),
+                let taken = Taken {
+                    time: last.unwrap_or(Duration::ZERO),
+                    point: Point { file: number as u32, interface: frame.interface },
+                    between: parsed.between,
                     frame: frame.number,
                     segment: parsed.segment,
                     captured: (parsed.segment.wire_len().get() as u32).saturating_sub(cut),
                 };
-                let point = Point { file: number as u32, interface: frame.interface };
-                table.packet(point, parsed.between, packet);
+                held.next(Some(taken), file, table);
             }
         }
     }
+    held.next(None, file, table);
     file.frames = reader.tally().frames;
     file.interfaces = reader.interfaces().to_vec();
     if file.frames == 0 {
@@ -64,4 +63,66 @@ pub(super) fn read(
         return Err(Reason::Nothing { kind: file.kind, problem });
     }
     Ok(())
+}
+
+/// A time so much later than that of the next packet is wrong: queues of one card, which a capture
+/// may have out of order, are not that far apart.
+const WRONG: Duration = Duration::from_secs(1);
+
+/// A packet as it was read.
+#[derive(Debug, Clone, Copy)]
+struct Taken {
+    time: Duration,
+    point: Point,
+    between: Endpoints,
+    frame: u64,
+    segment: Segment,
+    captured: u32,
+}
+
+/// The packet read last, held back until the next one shows whether its time can be right.
+///
+/// Without it one damaged stamp far in the future would move all packets behind it there, since
+/// time does not run backwards. A clock that was set forward stays ahead, and is believed.
+#[derive(Debug)]
+struct Held {
+    /// Number of the file.
+    number: usize,
+    /// The time taken of the packet before.
+    before: Option<Duration>,
+    packet: Option<Taken>,
+}
+
+impl Held {
+    /// Lets go what was held, in view of what comes next.
+    fn next(&mut self, next: Option<Taken>, file: &mut File, table: &mut Table) {
+        let Some(taken) = core::mem::replace(&mut self.packet, next) else { return };
+        let mut time = taken.time;
+        if let Some(next) = next.map(|next| next.time)
+            && time.saturating_sub(next) > WRONG
+            && self.before.is_none_or(|before| before <= next)
+        {
+            let told = format_args!(
+                "frame {}: its time is {:.1} s after that of the next packet; taken as that of {}",
+                taken.frame,
+                time.saturating_sub(next).as_secs_f64(),
+                if self.before.is_some() { "the packet before" } else { "the next" },
+            )
+            .to_string();
+            file.problems.tell(&told);
+            time = self.before.unwrap_or(next);
+        }
+        self.before = Some(time);
+        let begins = *file.begins.get_or_insert_with(|| {
+            table.file_begins(self.number, time);
+            time
+        });
+        let packet = Packet {
+            at: Instant::from_nanos(time.saturating_sub(begins).as_nanos()),
+            frame: taken.frame,
+            segment: taken.segment,
+            captured: taken.captured,
+        };
+        table.packet(taken.point, taken.between, packet);
+    }
 }

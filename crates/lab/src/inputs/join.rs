@@ -208,13 +208,15 @@ fn slope(
     let length = (to - from) / PIECES + 1;
     let mut points = Vec::new();
     for piece in 0..PIECES {
-        let begin = from + piece * length;
+        // A damaged stamp may lie at the end of time.
+        let begin = from.saturating_add(piece.saturating_mul(length));
+        let end = begin.saturating_add(length);
         let lower = matches.partition_point(|one| one.0 < begin);
-        let upper = matches.partition_point(|one| one.0 < begin + length);
+        let upper = matches.partition_point(|one| one.0 < end);
         let within = &matches[lower..upper];
         if within.len() >= ENOUGH {
             let picked = pick(&mut within.iter().map(|one| one.1))?;
-            points.push(((begin + length / 2) as f64 / 1e9, picked as f64));
+            points.push((begin.saturating_add(length / 2) as f64 / 1e9, picked as f64));
         }
     }
     if (points.len() as u64) < PIECES / 2 {
@@ -231,6 +233,13 @@ fn slope(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_stamp_at_the_end_of_time_is_looked_up_without_a_panic() {
+        let mut matches: Vec<_> = (0..1_000).map(|n| (n * 1_000_000, 5)).collect();
+        matches.push((u64::MAX - 1, 5));
+        assert_eq!(slope(&matches, (0, u64::MAX - 1), |all| all.min()), None);
+    }
 
     /// Packets each way, 1 ms apart for ten seconds: the far clock is `ahead` and gains `gains`
     /// nanoseconds a second; the way takes 20 ms and `queue` more with every second.

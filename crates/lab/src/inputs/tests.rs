@@ -140,6 +140,30 @@ fn each_capture_point_is_apart() {
 }
 
 #[test]
+fn a_stamp_far_in_the_future_does_not_take_what_follows_along() {
+    let one = ends(4_000, 80);
+    let times = |stamps: [u64; 5]| {
+        let packets = stamps.map(|ms| (0, ms, one, ACK, 101, 901, 10));
+        let reading = read_bytes(&capture(&packets));
+        let at = |packet: &diagnose::Packet| packet.at.as_nanos() / 1_000_000;
+        let times: Vec<_> = reading.streams[0].analysis.packets.iter().map(at).collect();
+        (times, reading.files[0].problems.clone())
+    };
+    let far = 3_600_000;
+    let (seen, problems) = times([0, 10, far, 20, 30]);
+    assert_eq!((seen, problems.count), (vec![0, 10, 10, 20, 30], 1));
+    let told = "frame 3: its time is 3600.0 s after that of the next packet; taken as that of the \
+                packet before";
+    assert_eq!(problems.first, [told]);
+    let (seen, problems) = times([far, 10, 20, 30, 40]);
+    assert_eq!((seen, problems.count), (vec![0, 0, 10, 20, 30], 1));
+    // A clock that was set, a little disorder, and a clock that was set back.
+    assert_eq!(times([0, 10, far, far + 10, far + 20]).1.count, 0);
+    assert_eq!(times([0, 10, 900, 20, 30]).1.count, 0);
+    assert_eq!(times([far, far + 10, 20, 30, 40]).1.count, 0);
+}
+
+#[test]
 fn what_is_not_tcp_is_counted() {
     let udp = |port: u16| {
         let mut packet = vec![0x45, 0, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
@@ -189,7 +213,8 @@ fn files_without_use_are_refused_with_their_names() {
     assert_eq!(refused(&[1, 2, 3]), format!("{expected}01 02 03"));
     let mut file = capture(&[]);
     let expected = "a: no packet or record found, taken for a capture";
-    assert_eq!(refused(&file), expected);
+    let whole = ": it is whole and ends after its header; did the capture's filter match anything?";
+    assert_eq!(refused(&file), format!("{expected}{whole}"));
     file.pop();
     let place = file.len() + 1 - 40;
     let refused = refused(&file);
