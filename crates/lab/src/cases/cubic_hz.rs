@@ -40,12 +40,14 @@ Why a tick of 10 ms starves CUBIC in a LAN
 
 What is not explained
   The review does not tell how packets are dropped. If each is lost with a chance of 1 or 2 %, this
-  model of the default stack has a retransmission timeout every second or oftener: a retransmission
-  that is lost too, or that only looks lost, leaves its bytes counted as under way (sack_bytes_rexmit
-  of tcp_sack_lost_retransmission and of a rescue), until a recovery begins without room for its
-  first retransmission, and PRR lets nothing go. NewReno then has 387 and 140 Mbit/s, and 552 and
-  146 at the best point of the whole search. With FreeBSD's RACK stack, which repairs such losses in time,
-  random loss gives NewReno 920 and D46546 930 Mbit/s at 1 % (700 and 732 at 2 %), and stock CUBIC
+  model of the default stack has a retransmission timeout every second or oftener. Its test for a lost
+  retransmission (tcp_sack_lost_retransmission) looks at the first hole left: where two packets of one
+  window are lost, new data that left between their two retransmissions and arrives proves the second
+  one lost, which it is not. The bytes stay counted as under way (sack_bytes_rexmit), the threshold
+  falls again, and recover_fs, the flight less what it was, wraps below zero in 32 bits: PRR then lets
+  nothing go until the timer fires; later recoveries begin without room for their first segment.
+  NewReno then has 387 and 140 Mbit/s, and 552 and 146 at the best point of the whole search. With
+  FreeBSD's RACK stack, which repairs such losses in time, random loss gives NewReno 920 and D46546 930 Mbit/s at 1 % (700 and 732 at 2 %), and stock CUBIC
   falls at 100 Hz: the review's sender seems to recover better than its source at hand says. If every
   hundredth or fiftieth packet is lost, no retransmission is, and NewReno and D46546 are met too, but
   stock CUBIC stays near six segments: each recovery ends with the window at the threshold, which is

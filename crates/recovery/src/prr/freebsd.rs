@@ -71,8 +71,11 @@ impl Prr {
 
     /// A retransmission was lost: this recovery ends and another begins
     /// (tcp_sack_lost_retransmission). The counters go on.
+    ///
+    /// Where less is outstanding than when the first began, the kernel's 32 unsigned bits wrap:
+    /// the flight is taken for nearly 4 GiB, and nothing is due until a timeout.
     pub const fn begin_again(&mut self, outstanding: u64) {
-        self.recover_fs = outstanding.saturating_sub(self.recover_fs);
+        self.recover_fs = (outstanding as u32).wrapping_sub(self.recover_fs as u32) as u64;
     }
 
     /// `bytes` left, new or again.
@@ -185,5 +188,27 @@ mod tests {
         let mut prr = Prr::begin(10 * MSS, MSS);
         prr.begin_again(16 * MSS);
         assert_eq!(prr.recover_fs, 6 * MSS);
+    }
+
+    #[test]
+    fn with_less_outstanding_than_before_nothing_is_due() {
+        // struct sackhint holds recover_fs in 32 bits without a sign.
+        let mut prr = Prr { prr_delivered: 20 * MSS, prr_out: MSS, recover_fs: 22 * MSS };
+        prr.begin_again(18 * MSS);
+        assert_eq!(prr.recover_fs, (1 << 32) - 4 * MSS);
+        let ack = PrrAck {
+            recovery: Recovery::Sack,
+            changed: Changed::Change,
+            maxseg: MSS,
+            ssthresh: 5 * MSS,
+            delivered: MSS,
+            sack_bytes_rexmit: 0,
+            nxt: 0,
+            outstanding: 18 * MSS,
+            recover: 0,
+            pipe: 17 * MSS,
+            dup_acks: 0,
+        };
+        assert_eq!(prr.on_ack(&ack), MSS, "the least window, which what is outstanding fills");
     }
 }
