@@ -194,7 +194,7 @@ fn of_one_direction_no_limit_is_told() {
         script.data(n * 20_000, n * 1_000, 1_000);
     }
     let analysis = script.finish();
-    assert_eq!(codes(&analysis), ["CC901", "CC902", "CC905"]);
+    assert_eq!(codes(&analysis), ["CC901", "CC902"]);
     let budget = Diagnosis::of(&analysis, &[]).course.budget;
     assert_eq!(budget.of(crate::Limiter::Unknown), analysis.duration().as_nanos());
     assert_eq!(budget.whole(), analysis.duration().as_nanos());
