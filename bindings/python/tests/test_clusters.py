@@ -100,21 +100,34 @@ def files(folder: Path) -> dict[str, tuple[int, int]]:
     return {name: (stat.st_ino, stat.st_mtime_ns) for name, stat in found}
 
 
+class Killer:
+    """As ``progress``: kills a worker once, when a twentieth is done and chunks are written."""
+
+    def __init__(self, chunks: Path, at_work: Any) -> None:
+        self.chunks = chunks
+        self.at_work = at_work
+        self.before: dict[str, tuple[int, int]] = {}
+
+    def __call__(self, done: int, total: int) -> None:
+        finished = files(self.chunks)
+        pid = self.at_work() if done >= total // 20 and finished and not self.before else None
+        if pid is not None:
+            self.before.update(finished)
+            os.kill(pid, signal.SIGKILL)
+
+    def check(self) -> None:
+        """It did kill in the middle, and nothing that was finished was done again."""
+        after = files(self.chunks)
+        assert self.before and len(self.before) < len(after), "a worker was killed in the middle"
+        assert self.before.items() <= after.items(), "what was finished was done once"
+
+
 def test_a_killed_worker_costs_its_chunk_and_the_table_is_the_commands(
     cluster: Any, expected: Path, world: Path, tmp_path: Path
 ) -> None:
     executor, at_work = cluster
     out = tmp_path / "out"
-    before: dict[str, tuple[int, int]] = {}
-
-    def kill(done: int, total: int) -> None:
-        assert total == RUNS
-        finished = files(out / "chunks")
-        pid = at_work() if done >= RUNS // 20 and finished and not before else None
-        if pid is not None:
-            before.update(finished)
-            os.kill(pid, signal.SIGKILL)
-
+    kill = Killer(out / "chunks", at_work)
     result = ackclock.sweep(
         world,
         axes=AXES,
@@ -125,9 +138,7 @@ def test_a_killed_worker_costs_its_chunk_and_the_table_is_the_commands(
         chunk_s=CHUNK_S,
         progress=kill,
     )
-    after = files(out / "chunks")
-    assert before and len(before) < len(after), "a worker was killed in the middle"
-    assert before.items() <= after.items(), "what was finished was done once"
+    kill.check()
     assert len(result) == RUNS
     for name in ("runs.jsonl", "runs.csv", "sweep.json", "scenario.toml"):
         assert (out / name).read_bytes() == (expected / name).read_bytes(), name
@@ -177,22 +188,12 @@ def test_a_killed_worker_costs_no_capture(cluster: Any, captures: Path, tmp_path
     # So many that a worker is seen at work, on a fast machine too.
     copies(captures, 800)
     out = tmp_path / "out"
-    before: dict[str, tuple[int, int]] = {}
-
-    def kill(done: int, total: int) -> None:
-        finished = files(out / "chunks")
-        pid = at_work() if done >= total // 20 and finished and not before else None
-        if pid is not None:
-            before.update(finished)
-            os.kill(pid, signal.SIGKILL)
-
+    kill = Killer(out / "chunks", at_work)
     # Chunks so short that there is a middle.
     there = ackclock.diagnose_folder(
         captures, executor=executor, out=out, chunk_s=0.01, progress=kill
     )
-    after = files(out / "chunks")
-    assert before and len(before) < len(after), "a worker was killed in the middle"
-    assert before.items() <= after.items(), "what was finished was done once"
+    kill.check()
     here = ackclock.diagnose_folder(captures)
     assert {name: one.json for name, one in there.items()} == {
         name: one.json for name, one in here.items()
