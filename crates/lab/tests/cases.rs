@@ -7,7 +7,6 @@ use lab::cases::{CASES, Kind};
 
 /// Asserted figures that do not hold; the note of each row says why.
 const MISSES: &[&str] = &[
-    "RACK, no undo, gap 15 ms, 20 s: ssthresh at the end",
     "RACK main, gap 15 ms, 10MB: goodput / order kept",
     "RACK main, gap 15 ms, 100MB: goodput / order kept",
     "1 % loss, hz 100: stock of NewReno",
