@@ -46,12 +46,12 @@ What is not explained
   one lost, which it is not. The bytes stay counted as under way (sack_bytes_rexmit), the threshold
   falls again, and recover_fs, the flight less what it was, wraps below zero in 32 bits: PRR then lets
   nothing go until the timer fires; later recoveries begin without room for their first segment.
-  NewReno then has 387 and 140 Mbit/s, and 552 and 146 at the best point of the whole search. With
-  FreeBSD's RACK stack, which repairs such losses in time, random loss gives NewReno 920 and D46546 930 Mbit/s at 1 % (700 and 732 at 2 %), and stock CUBIC
-  falls at 100 Hz: the review's sender seems to recover better than its source at hand says. If every
-  hundredth or fiftieth packet is lost, no retransmission is, and NewReno and D46546 are met too, but
-  stock CUBIC stays near six segments: each recovery ends with the window at the threshold, which is
-  still slow start and adds two.
+  NewReno then has 348 and 134 Mbit/s, and 464 and 146 at the best point of the whole search. With
+  FreeBSD's RACK stack, which repairs such losses in time and spreads its bursts, random loss gives
+  NewReno and D46546 800 Mbit/s at 1 % and 627 at 2 %, but stock CUBIC 724 and 526 at 100 Hz, too.
+  If every hundredth or fiftieth packet is lost, no retransmission is, and NewReno and D46546 are met,
+  but stock CUBIC stays near six segments: each recovery ends with the window at the threshold, which
+  is still slow start and adds two.
 ";
 
 fn knobs() -> Vec<Knob> {
