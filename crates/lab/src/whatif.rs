@@ -171,8 +171,12 @@ impl WhatIf {
                 cc,
             ));
         }
+        // A stack that somebody has to turn on (FreeBSD's RACK) is taken for the recorded one only
+        // where the one that is there by itself does not explain the recording.
+        let usual = |one: &Candidate| one.misfit <= LICENCE && !one.sender.contains("-rack-");
         candidates.sort_by(|(a, ..), (b, ..)| {
-            b.told_by_windows.cmp(&a.told_by_windows).then(a.misfit.total_cmp(&b.misfit))
+            let told = b.told_by_windows.cmp(&a.told_by_windows);
+            told.then(usual(b).cmp(&usual(a))).then(a.misfit.total_cmp(&b.misfit))
         });
         let (best, profile, cc) = candidates[0].clone();
         let mut alternatives = Vec::new();

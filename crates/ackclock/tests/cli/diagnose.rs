@@ -59,16 +59,17 @@ fn reordering_fools_both_stacks_of_freebsd() {
     assert_eq!(base["primary"], "CC302", "{base:#}");
     assert_eq!(base["retransmitted_packets"], base["spurious_packets"]);
     finding(&base, "CC301");
-    // 15 ms between the packets of a group: RACK is fooled, and climbs from a low threshold.
+    // 15 ms between the packets of a group: RACK is fooled, and climbs from a low threshold for the
+    // rest, which takes longer than the recoveries.
     let rack = [
         "duration=10s",
         "host.sender.profile=freebsd-rack-14.3",
         "path.0.forward.2.reorder.gap=15ms",
     ];
     let rack = simulated(test, "scenarios/reordering.toml", &rack);
-    assert_eq!(rack["primary"], "CC302", "{rack:#}");
+    assert_eq!(rack["primary"], "CC105", "{rack:#}");
     assert_eq!(rack["retransmitted_packets"], rack["spurious_packets"]);
-    finding(&rack, "CC105");
+    finding(&rack, "CC302");
 }
 
 /// The lines of the mail itself.
