@@ -102,15 +102,19 @@ impl Held {
             && time.saturating_sub(next) > WRONG
             && self.before.is_none_or(|before| before <= next)
         {
+            // Data that left earlier, an ACK that came later: neither makes a round trip too short.
+            let (taken_as, whose) = match self.before {
+                Some(before) if taken.segment.payload > 0 => (before, "packet before"),
+                _ => (next, "next"),
+            };
             let told = format_args!(
-                "frame {}: its time is {:.1} s after that of the next packet; taken as that of {}",
+                "frame {}: its time is {:.1} s after that of the next packet; taken as that of the {whose}",
                 taken.frame,
                 time.saturating_sub(next).as_secs_f64(),
-                if self.before.is_some() { "the packet before" } else { "the next" },
             )
             .to_string();
             file.problems.tell(&told);
-            time = self.before.unwrap_or(next);
+            time = taken_as;
         }
         self.before = Some(time);
         let begins = *file.begins.get_or_insert_with(|| {
