@@ -2,7 +2,7 @@
 //! it (tcp_ack, tcp_fastretrans_alert), and FreeBSD's RACK stack (tcp_stacks/rack.c).
 //!
 //! An acknowledgment goes through the same steps everywhere: what was delivered (`account`), whether
-//! the recovery ends or was needless, what is lost now, how much may be sent (`budget`). `judge`
+//! the recovery ends or was needless, what is lost now, how much may be sent (`episode`, `budget`). `judge`
 //! tells what each system concludes from what was delivered; `timers` has the reordering timer, the
 //! probe and the timeout. Linux alone: `frto` (was a timeout needless?), `reneging` (a receiver
 //! drops what it reported), `reports` (duplicates and late packets, counted).
@@ -10,6 +10,7 @@
 mod budget;
 mod burst;
 mod calm;
+mod episode;
 mod frto;
 mod judge;
 mod late;
@@ -379,86 +380,6 @@ impl Endpoint {
         }
     }
 
-    /// D53832 and the older reverts: the threshold as it was when the recovery began; the window
-    /// was never lowered.
-    fn leave_needless<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, ssthresh: u64) {
-        self.totals.spurious += 1;
-        self.cc.set_threshold(threshold(ssthresh));
-        timed_of!(self).judge.leave();
-        if self.cc.in_recovery() {
-            self.cc.leave_recovery();
-            timed_of!(self).budget = Budget::None;
-        }
-        self.emit_window(cx, Cause::Undone);
-    }
-
-    /// Ends a recovery, or a timeout's repair, whose time has come; takes it back where the system
-    /// does and may.
-    fn settle_recovery<R: Recorder>(
-        &mut self,
-        cx: &mut Cx<'_, R>,
-        heard: &Heard,
-        echo: Option<u32>,
-    ) {
-        if let Some(end) = self.snd.ecn_episode {
-            if heard.th_ack > end {
-                self.end_ecn_episode(cx, heard.th_ack);
-            }
-            return;
-        }
-        let in_recovery = self.cc.in_recovery();
-        if !in_recovery && timed_of!(self).timeout_until.is_none() {
-            return;
-        }
-        let point = self.cc.recovery_point();
-        let advances = heard.th_ack > self.snd.una;
-        let pipe = self.snd.map.sums().pipe();
-        let nothing_resent = self.snd.map.sums().resent.packets == 0;
-        let loss = timed_of!(self);
-        if loss.timeout_until.is_some_and(|end| heard.th_ack >= end) {
-            loss.timeout_until = None;
-            loss.undo.forget();
-            loss.judge.on_recovered();
-            if let Some(rates) = &mut self.snd.rates {
-                rates.reneged = false;
-            }
-        }
-        if !in_recovery {
-            return;
-        }
-        // tcp_try_undo_recovery, tcp_try_undo_partial: while a retransmission is under way its own
-        // acknowledgment is awaited.
-        let settled = heard.th_ack >= point || nothing_resent;
-        let needless = (advances && settled && loss.undo.may(echo)) || loss.undo.all_duplicates();
-        if loss.judge.takes_back() && needless {
-            loss.undo.forget();
-            loss.budget = Budget::None;
-            if let (Judge::Linux(rack), true) = (&mut loss.judge, heard.th_ack < point) {
-                // tcp_try_undo_partial: the hole was filled by what had been delayed.
-                let highest = self.snd.map.highest_sacked().unwrap_or(heard.th_ack);
-                rack.on_reordering();
-                loss.reordering.on_late(self.snd.una, highest, u64::from(self.link.mss));
-            }
-            self.snd.map.unmark_lost();
-            self.totals.spurious += 1;
-            let change = self.cc.on_congested(&self.congested(cx.now, Sign::SpuriousRecovery));
-            self.note(cx, change, Cause::Undone);
-        } else if heard.th_ack >= point {
-            let left = loss.budget.left(loss.judge.addback(), u64::from(self.link.mss));
-            loss.budget = Budget::None;
-            loss.undo.forget();
-            loss.judge.on_recovered();
-            let change = self.cc.on_recovered(&Recovered { th_ack: heard.th_ack, pipe });
-            if let Some(left) = left {
-                // rack_post_recovery: not below the threshold, and a bit of unused credit.
-                let control = self.cc.control();
-                let window = control.window.max(control.ssthresh.unwrap_or(control.window));
-                self.overrule_window(window + Bytes(left));
-            }
-            self.note(cx, change, Cause::Recovered);
-        }
-    }
-
     fn standing(&self, now: Instant) -> Standing {
         let in_recovery = match &self.snd.repair {
             Repair::Timed(loss) => self.cc.in_recovery() || loss.timeout_until.is_some(),
@@ -496,75 +417,6 @@ impl Endpoint {
             None => self.timers.stop(Purpose::Reorder),
         }
         found
-    }
-
-    /// What was found lost begins a recovery, unless one runs or a timeout's losses are repaired;
-    /// tells whether one began.
-    fn act_on_losses<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, found: &Found) -> bool {
-        // FreeBSD marks nothing: what it finds lost it finds again until it has been sent.
-        let marked = !timed_of!(self).judge.is_freebsd();
-        if found.packets > 0 && (marked || !self.cc.in_recovery()) {
-            let packets = found.packets.min(u64::from(u32::MAX)) as u32;
-            cx.emit(|| Event::Lost { packets });
-        }
-        if found.packets == 0 {
-            return false;
-        }
-        let repairing = timed_of!(self).timeout_until.is_some();
-        if self.cc.in_recovery() || repairing {
-            return false;
-        }
-        let control = self.cc.control();
-        let flight = *self.snd.map.sums();
-        let una = self.snd.una;
-        let mss = self.mss();
-        let whole = self.is_whole();
-        let loss = timed_of!(self);
-        loss.tlp.forget();
-        loss.undo = Undo::begin(una, 0, None);
-        if let Some(burst) = loss.judge.burst() {
-            burst.cut_short(cx.now);
-        }
-        loss.judge.begin(control.ssthresh.map_or(u64::MAX, Bytes::get));
-        loss.budget = match whole {
-            true => Budget::Controller,
-            false => loss.judge.budget(&flight, self.snd.max - una, control.window.get(), mss),
-        };
-        self.totals.fast_recoveries += 1;
-        self.snd.timed = None;
-        let change = self.cc.on_congested(&self.congested(cx.now, Sign::Loss));
-        self.note(cx, change, Cause::FastRetransmit);
-        true
-    }
-
-    /// Proportional rate reduction.
-    fn spend<R: Recorder>(
-        &mut self,
-        cx: &mut Cx<'_, R>,
-        account: &Account,
-        advances: bool,
-        newly_lost: bool,
-    ) {
-        let sums = *self.snd.map.sums();
-        let control = self.cc.control();
-        let ssthresh = control.ssthresh.unwrap_or(control.window).get();
-        let mss = self.mss();
-        // tcp_rack_output has more to send; else PRR gives no room (rack_update_prr).
-        let limited = self.data_end() <= self.snd.max;
-        let ack = budget::Ack {
-            limited,
-            changed: account.changed,
-            bytes: account.bytes,
-            packets: account.packets,
-            advances,
-            newly_lost,
-            ssthresh,
-            mss,
-        };
-        if let Some(window) = timed_of!(self).budget.on_ack(&ack, &sums) {
-            self.overrule_window(Bytes(window));
-            self.emit_window(cx, Cause::Recovering);
-        }
     }
 
     /// The controller counts the packets delivered by an acknowledgment, `snd_una` has not moved yet.
