@@ -234,10 +234,20 @@ impl From<SackBlocks> for Options {
 }
 
 /// A TCP segment, or a burst of equal ones that an offload handles as one.
+///
+/// Its layout is fixed so that whoever keeps what most segments have, in the same order, copies it at
+/// a stroke.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[repr(C)]
 pub struct Segment {
     /// Connection it belongs to (the addresses and ports stand for it on the wire).
     pub flow: FlowId,
+    /// Sequence number of the first byte (of the SYN, where there is one).
+    pub seq: SeqNum,
+    /// Acknowledgment number.
+    pub ack: SeqNum,
+    /// Bytes of payload.
+    pub payload: u32,
     /// Way it travels.
     pub dir: Dir,
     /// Version of the header below.
@@ -246,12 +256,6 @@ pub struct Segment {
     pub ecn: u8,
     /// Control bits.
     pub flags: Flags,
-    /// Sequence number of the first byte (of the SYN, where there is one).
-    pub seq: SeqNum,
-    /// Acknowledgment number.
-    pub ack: SeqNum,
-    /// Bytes of payload.
-    pub payload: u32,
     /// Window field as it stands in the header, not yet shifted.
     pub window: u16,
     /// Payload of each packet of a burst, all but perhaps the last; 0 if it is one packet.

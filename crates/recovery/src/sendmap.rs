@@ -166,6 +166,9 @@ impl SendMap {
         debug_assert!(self.pieces.back().is_none_or(|last| last.end() == start));
         debug_assert!(start < end && end - start <= u64::from(u32::MAX));
         let len = end.since(start).get() as u32;
+        if self.pieces.len() == self.pieces.capacity() {
+            self.make_room();
+        }
         self.pieces.push_back(Piece {
             start,
             sent_at: now,
@@ -175,6 +178,14 @@ impl SendMap {
             marks: 0,
         });
         self.sums.all.add(u64::from(len));
+    }
+
+    /// Room for more: as much again while it is little, then an eighth, for a flight may be very long.
+    #[cold]
+    #[inline(never)]
+    fn make_room(&mut self) {
+        let len = self.pieces.len();
+        self.pieces.reserve_exact(len.clamp(4, 32).max(len / 8));
     }
 
     /// What was just pushed carries PSH whenever it is sent.

@@ -63,8 +63,8 @@ impl Card {
 
     /// A packet arrives. Returns when the card wants to run, if that is news.
     #[inline]
-    pub(crate) fn arrive(&mut self, now: Instant, packet: &Segment) -> Option<Instant> {
-        self.waiting.push(*packet);
+    pub(crate) fn arrive(&mut self, now: Instant, packet: Segment) -> Option<Instant> {
+        self.waiting.push(packet);
         if self.pass_at.is_some() {
             return None;
         }

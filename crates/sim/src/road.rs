@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use machine::{Ack, Element as _, Fate, PacketId, Verdict, View};
+use machine::{Element as _, Fate, PacketId, Verdict, View};
 use net::choice::Luck;
 use net::corrupt::Corrupt;
 use net::delay::Delay;
@@ -17,7 +17,6 @@ use net::reorder::late::Late;
 use net::reorder::reverse::Reverse;
 use net::thin::Thin;
 use net::token_bucket::{Policer, Shaper};
-use packet::{Dir, Flags, Segment};
 use units::{Bytes, Instant};
 
 use crate::scenario::{Element, Scenario};
@@ -217,14 +216,14 @@ impl Station {
         self.simple
     }
 
-    /// A packet comes; `segment` shows it to those that look into it.
+    /// A packet comes; `view` shows it to those that look into it.
     #[inline(always)]
-    pub(crate) fn accept<'a>(
+    pub(crate) fn accept(
         &mut self,
         now: Instant,
         id: PacketId,
         size: Bytes,
-        segment: impl FnOnce() -> &'a Segment,
+        view: impl FnOnce() -> View,
     ) -> Accepted {
         match &mut self.stage {
             Stage::Link(link) => {
@@ -234,7 +233,7 @@ impl Station {
             }
             Stage::Delay(delay) => delay.take(now, id),
             Stage::Other(other) => {
-                return Accepted::Judged(other.accept(now, id, &view(segment(), size)));
+                return Accepted::Judged(other.accept(now, id, &view()));
             }
         }
         if self.armed.is_some() {
@@ -311,27 +310,6 @@ impl Station {
             Stage::Link(_) | Stage::Delay(_) => None,
             Stage::Other(other) => other.next_fate(),
         }
-    }
-}
-
-/// What elements may know of a packet of `size`. Inlined so that what an element does not ask for
-/// is not worked out.
-#[inline(always)]
-fn view(packet: &Segment, size: Bytes) -> View {
-    let bare = packet.flags == Flags::ACK && packet.payload == 0 && packet.sack_blocks().is_empty();
-    View {
-        size,
-        payload: packet.payload,
-        flow: packet.flow,
-        seq: packet.seq,
-        syn: packet.flags.has(Flags::SYN),
-        back: packet.dir == Dir::Reverse,
-        ack: match packet.flags.has(Flags::ACK) {
-            true if bare => Ack::Bare(packet.ack),
-            true => Ack::Along(packet.ack),
-            false => Ack::None,
-        },
-        capable: packet.ecn != 0,
     }
 }
 
@@ -438,7 +416,8 @@ impl Builder<'_> {
 mod tests {
     use super::*;
     use crate::scenario::{Only, Rule, Shared};
-    use units::{Duration, Ratio};
+    use machine::Ack;
+    use units::{Duration, FlowId, Ratio, SeqNum};
 
     fn half() -> Element {
         Element::Loss { rule: Rule::Share(Ratio::new(1, 2).unwrap()), only: Only::All }
@@ -459,9 +438,18 @@ mod tests {
     fn luck((stations, roads): &mut (Vec<Station>, Roads), road: usize, hop: u32) -> Vec<bool> {
         let Stop::Station(index) = roads.stop(roads.starts[road] + hop) else { panic!("a host") };
         let station = &mut stations[index as usize];
-        let packet = Segment { payload: 1_448, ..Segment::default() };
+        let view = View {
+            size: Bytes(1_500),
+            payload: 1_448,
+            flow: FlowId(0),
+            seq: SeqNum(0),
+            syn: false,
+            back: false,
+            ack: Ack::None,
+            capable: false,
+        };
         let mut lost = || {
-            let verdict = station.accept(Instant::ZERO, PacketId(0), Bytes(1_500), || &packet);
+            let verdict = station.accept(Instant::ZERO, PacketId(0), view.size, || view);
             verdict == Accepted::Judged(Verdict::Dropped)
         };
         (0..200).map(|_| lost()).collect()

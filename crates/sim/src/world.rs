@@ -1,5 +1,6 @@
 //! The loop: take the next entry of the calendar, let it happen, note what follows.
 
+mod carried;
 mod departures;
 pub(crate) mod outside;
 mod packets;

@@ -462,7 +462,7 @@ impl machine::Endpoint for Endpoint {
     type Segment = Segment;
 
     fn handle_segment<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, segment: &Segment) {
-        self.input(cx, segment);
+        self.handle_made(cx, || *segment);
     }
 
     #[inline]

@@ -28,13 +28,15 @@ struct Payload {
 }
 
 impl Endpoint {
-    #[inline]
-    pub(crate) fn input<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, segment: &Segment) {
+    /// A segment arrived: the same as [`handle_segment`](machine::Endpoint::handle_segment) with one
+    /// that is put together wherever it is looked at, so that what nobody asks for is not.
+    #[inline(always)]
+    pub fn handle_made<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, segment: impl Fn() -> Segment) {
         self.snd.train = 0;
-        if self.is_ordinary(segment) {
+        if self.is_ordinary(&segment()) {
             self.input_ordinary(cx, segment);
         } else {
-            self.input_other(cx, segment);
+            self.input_other(cx, &segment());
         }
     }
 
@@ -162,7 +164,7 @@ impl Endpoint {
     /// Is it what most segments of a transfer are: the next bytes or nothing but an acknowledgment,
     /// in its place, with a good timestamp, on a connection where nothing else goes on (header
     /// prediction: tcp_do_segment of FreeBSD, tcp_rcv_established of Linux)?
-    #[inline]
+    #[inline(always)]
     fn is_ordinary(&self, segment: &Segment) -> bool {
         let ahead = segment.ack.0.wrapping_sub(self.snd.una.to_seq(self.cfg.isn).0);
         let fresh = match segment.timestamps {
@@ -181,8 +183,9 @@ impl Endpoint {
     }
 
     /// The same as [`Endpoint::input_synchronised`], less what cannot be.
-    #[inline]
-    fn input_ordinary<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, segment: &Segment) {
+    #[inline(always)]
+    fn input_ordinary<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, made: impl Fn() -> Segment) {
+        let segment = &made();
         let seq = self.rcv.nxt;
         let ahead = segment.ack.0.wrapping_sub(self.snd.una.to_seq(self.cfg.isn).0);
         let ack = self.snd.una + u64::from(ahead);
@@ -197,7 +200,7 @@ impl Endpoint {
         if idle {
             self.update_window(seq, ack, self.scaled_window(segment));
         } else {
-            self.on_ack(cx, segment, seq, ack);
+            self.on_ack(cx, &made(), seq, ack);
         }
         if segment.payload > 0 {
             self.on_next_payload(
@@ -317,6 +320,7 @@ impl Endpoint {
     }
 
     /// RFC 7323 section 4.3: echo the timestamp of the segment that filled the last ACK's place.
+    #[inline(always)]
     fn take_timestamp(&mut self, now: Instant, segment: &Segment, seq: Offset) {
         if let Some(stamps) = segment.timestamps.filter(|_| self.link.timestamps)
             && seq <= self.rcv.acked

@@ -17,61 +17,55 @@ impl<O: Observer> Network<'_, O> {
     #[inline(always)]
     pub(super) fn send_all(&mut self, tcp: &mut Endpoint, host: u16, flow: FlowId, road: u32) {
         while tcp.wants_to_send() {
-            // The endpoint writes its segment where it will lie on its way.
-            let id = self.parcels.next_free();
-            let Self { parcels, observer, now, .. } = &mut *self;
+            let Self { observer, now, model, .. } = &mut *self;
             let mut cx = cx(&mut **observer, *now, host, flow);
-            if tcp.poll_transmit(&mut cx, parcels.segment_mut(id)).is_err() {
+            if tcp.poll_transmit(&mut cx, model).is_err() {
                 return;
             }
-            parcels.take_next();
+            self.depart(host, road);
             if tcp.train() > 1 {
-                self.send_train(tcp, host, flow, road, id);
-            } else {
-                self.depart(host, road, id);
+                self.send_train(tcp, host, flow, road);
             }
         }
     }
 
-    /// A packet leaves the host, and at this very instant others behind it, which differ from it in
-    /// their place alone.
+    /// Behind the packet that left last others leave the host at this very instant, which differ from it
+    /// in their place alone.
     #[inline(never)]
-    fn send_train(&mut self, tcp: &mut Endpoint, host: u16, flow: FlowId, road: u32, id: PacketId) {
-        self.model = *self.parcels.segment(id);
-        self.depart(host, road, id);
+    fn send_train(&mut self, tcp: &mut Endpoint, host: u16, flow: FlowId, road: u32) {
         let size = self.model.packet_len();
+        let plain = self.alike.write(&self.model);
         for _ in 0..tcp.begin_train(self.now, &self.model) {
-            let id = self.parcels.next_free();
-            self.parcels.take_next();
-            let Self { parcels, observer, now, model, .. } = &mut *self;
-            let segment = parcels.segment_mut(id);
-            *segment = *model;
-            tcp.next_of_train(&mut cx(&mut **observer, *now, host, flow), segment);
+            let Self { parcels, observer, now, model, alike, .. } = &mut *self;
+            tcp.next_of_train(&mut cx(&mut **observer, *now, host, flow), model);
+            let id = if plain { parcels.put_alike(alike, model.seq) } else { parcels.put(model) };
             self.look(host, TapPlace::Stack, true, id);
             self.set_out(host, road, id, size);
         }
     }
 
-    /// A segment that its stack has written leaves the host, a burst as the packets that the card
-    /// makes of it.
+    /// The model, a segment that its stack has written, leaves the host, a burst as the packets that the
+    /// card makes of it.
     #[inline(never)]
-    pub(super) fn depart(&mut self, host: u16, road: u32, id: PacketId) {
-        self.look(host, TapPlace::Stack, true, id);
-        let segment = self.parcels.segment(id);
-        if segment.gso_size != 0 {
-            return self.depart_split(host, road, id);
+    pub(super) fn depart(&mut self, host: u16, road: u32) {
+        if self.model.gso_size != 0 {
+            return self.depart_split(host, road);
         }
-        let size = segment.packet_len();
+        let id = self.parcels.put(&self.model);
+        self.look(host, TapPlace::Stack, true, id);
+        let size = self.model.packet_len();
         self.set_out(host, road, id, size);
     }
 
     /// The card splits a burst.
     #[inline(never)]
-    fn depart_split(&mut self, host: u16, road: u32, id: PacketId) {
-        let burst = *self.parcels.segment(id);
+    fn depart_split(&mut self, host: u16, road: u32) {
+        let id = self.parcels.put(&self.model);
+        self.look(host, TapPlace::Stack, true, id);
         self.parcels.release(id);
+        let burst = self.model;
         for segment in split(&burst) {
-            let id = self.parcels.put(segment);
+            let id = self.parcels.put(&segment);
             self.depart_one(host, road, id, segment.wire_len());
         }
     }

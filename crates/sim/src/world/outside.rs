@@ -61,8 +61,8 @@ impl<O: Observer> World<'_, O> {
             return false;
         }
         let (host, road) = (end.host, end.road);
-        let id = self.network.parcels.put(*segment);
-        self.network.depart(host, road, id);
+        self.network.model = *segment;
+        self.network.depart(host, road);
         true
     }
 

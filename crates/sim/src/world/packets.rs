@@ -5,12 +5,13 @@ use machine::{Cx, Fate, PacketId, Verdict};
 use net::calendar::Calendar;
 use packet::Segment;
 use record::{Event, Movement, PacketNumber, StationId, Who};
-use units::{Bytes, FlowId, HostId, Instant, SeqNum};
+use units::{Bytes, FlowId, HostId, Instant};
 
 use super::Wake;
+use super::carried::Carried;
 use super::parcels::{Parcels, Way};
 use crate::card::Card;
-use crate::datagrams::{Datagrams, number_of};
+use crate::datagrams::Datagrams;
 use crate::observer::{Observer, PROGRESS_EVERY};
 use crate::road::{Accepted, Roads, Station, Stop};
 use crate::scenario::{Tap, TapPlace};
@@ -34,8 +35,9 @@ pub(super) struct Network<'a, O: Observer> {
     plain_hosts: Vec<bool>,
     /// Packets that wait in cards.
     in_cards: u32,
-    /// What the packets of a train are made of ([`Network::send_train`]).
+    /// Where ends write what they send, and what the packets of a train behind it are made of.
     pub(super) model: Segment,
+    pub(super) alike: Carried,
 }
 
 /// A moment of one end of a flow.
@@ -55,7 +57,7 @@ impl<'a, O: Observer> Network<'a, O> {
             observer,
             now: Instant::ZERO,
             calendar: Calendar::new(),
-            parcels: Parcels::default(),
+            parcels: Parcels::new(),
             datagrams: Datagrams::default(),
             taps,
             packets: 0,
@@ -66,6 +68,7 @@ impl<'a, O: Observer> Network<'a, O> {
             cards,
             in_cards: 0,
             model: Segment::default(),
+            alike: Carried::default(),
         }
     }
 
@@ -98,9 +101,11 @@ impl<'a, O: Observer> Network<'a, O> {
     pub(super) fn look(&mut self, host: u16, place: TapPlace, outbound: bool, id: PacketId) {
         for (number, tap) in self.taps.iter().enumerate() {
             if tap.host == usize::from(host) && tap.place == place {
-                let segment = self.parcels.segment(id);
-                match number_of(segment) {
-                    None => self.observer.tap(self.now, number, outbound, segment),
+                match self.parcels.number(id) {
+                    None => {
+                        let segment = self.parcels.segment(id);
+                        self.observer.tap(self.now, number, outbound, &segment);
+                    }
                     Some(packet) => {
                         let packet = self.datagrams.get(packet);
                         self.observer.datagram(self.now, number, outbound, packet);
@@ -201,8 +206,8 @@ impl<'a, O: Observer> Network<'a, O> {
             }
             let (station, packet) = (StationId(index), way.number);
             let size = Bytes(u64::from(way.size()));
-            let segment = || self.parcels.segment(id);
-            match self.stations[index as usize].accept(self.now, id, size, segment) {
+            let view = || self.parcels.view(id, size);
+            match self.stations[index as usize].accept(self.now, id, size, view) {
                 Accepted::Waits => {
                     self.step(|_| Movement::Entered { station, packet });
                     return None;
@@ -272,9 +277,8 @@ impl<'a, O: Observer> Network<'a, O> {
                 self.step(|_| Movement::Entered { station, packet: copy });
                 self.step(|_| Movement::Left { station, packet: copy });
                 let twin = self.parcels.copy(id, copy);
-                if let Some(number) = number_of(self.parcels.segment(twin)) {
-                    let datagram = self.datagrams.copy(number);
-                    self.parcels.segment_mut(twin).ack = SeqNum(datagram);
+                if let Some(number) = self.parcels.number(twin) {
+                    self.parcels.stand_in_for(twin, self.datagrams.copy(number));
                 }
                 self.copies.push(twin);
             }
@@ -290,7 +294,7 @@ impl<'a, O: Observer> Network<'a, O> {
             match fate {
                 Fate::Lost(id) => self.lose(station, id),
                 Fate::Marked(id) => {
-                    self.parcels.segment_mut(id).ecn = packet::ECN_CE;
+                    self.parcels.mark(id);
                     self.step(|network| Movement::Marked {
                         station,
                         packet: network.parcels.way(id).number,
@@ -315,13 +319,13 @@ impl<'a, O: Observer> Network<'a, O> {
         let way = self.parcels.way(id);
         let (element, host) = self.roads.place(way.next - 1);
         let event = Event::Dropped { element, bytes: way.size() };
-        let flow = self.parcels.segment(id).flow;
+        let (flow, _) = self.parcels.flow(id);
         self.cx(host, flow).emit(|| event);
     }
 
     /// A packet is no more.
     pub(super) fn forget(&mut self, id: PacketId) {
-        if let Some(number) = number_of(self.parcels.segment(id)) {
+        if let Some(number) = self.parcels.number(id) {
             self.datagrams.release(number);
         }
         self.parcels.release(id);

@@ -1,11 +1,13 @@
-//! Packets that travel: what their way asks for, and apart from it what they carry, which only
-//! their ends and a few elements look at.
+//! Packets that travel: what their way asks for, and what they carry, which only their ends and a
+//! few elements look at.
 
-use machine::PacketId;
+use machine::{Ack, PacketId, View};
 use net::pool::{Pool, make_room};
-use packet::Segment;
+use packet::{Dir, Flags, Segment};
 use record::PacketNumber;
-use units::Bytes;
+use units::{Bytes, FlowId, SeqNum};
+
+use super::carried::Carried;
 
 /// A packet's way.
 #[derive(Debug, Clone, Copy, Default)]
@@ -13,7 +15,7 @@ pub(super) struct Way {
     pub(super) number: PacketNumber,
     /// IP bytes, and in the highest bit whether the checksum is wrong.
     size: u32,
-    /// The stop that it comes to next.
+    /// The stop that it comes to next; where no packet is, the next number without one.
     pub(super) next: u32,
 }
 
@@ -46,75 +48,276 @@ impl Way {
     }
 }
 
-/// All packets that travel.
-#[derive(Debug, Default)]
-pub(super) struct Parcels {
-    ways: Pool<Way>,
-    /// By the same numbers.
-    segments: Vec<Segment>,
+/// A packet.
+#[derive(Debug, Clone, Copy, Default)]
+struct Parcel {
+    way: Way,
+    carried: Carried,
 }
 
+/// All packets that travel, by number; freed numbers are used again, the last freed first.
+#[derive(Debug)]
+pub(super) struct Parcels {
+    slots: Vec<Parcel>,
+    /// The number that the next packet gets, [`NONE`] if none is free.
+    free: u32,
+    /// Segments that have more than most, by numbers of their own.
+    apart: Pool<Segment>,
+}
+
+const NONE: u32 = u32::MAX;
+
 impl Parcels {
-    /// The number of the packet that comes next: its segment may be written, and is a packet with
-    /// [`Parcels::take_next`], which asks for a way as well.
-    #[inline(always)]
-    pub(super) fn next_free(&mut self) -> PacketId {
-        match self.ways.next_free() {
-            Some(id) => id,
-            None => self.add(),
-        }
+    pub(super) const fn new() -> Self {
+        Self { slots: Vec::new(), free: NONE, apart: Pool::new() }
     }
 
-    /// The number that [`Parcels::next_free`] gave is that of a packet from now on.
-    #[inline(always)]
-    pub(super) fn take_next(&mut self) {
-        self.ways.take_next();
+    /// Makes room for another packet.
+    #[cold]
+    #[inline(never)]
+    fn add(&mut self) {
+        make_room(&mut self.slots);
+        self.free = self.slots.len() as u32;
+        let way = Way { next: NONE, ..Way::default() };
+        self.slots.push(Parcel { way, carried: Carried::default() });
     }
 
     #[cold]
-    fn add(&mut self) -> PacketId {
-        make_room(&mut self.segments);
-        self.segments.push(Segment::default());
-        self.ways.add()
+    #[inline(never)]
+    fn put_added(&mut self, segment: &Segment) -> PacketId {
+        self.add();
+        self.put(segment)
     }
 
     /// Stores a segment; its way is still to be written.
-    pub(super) fn put(&mut self, segment: Segment) -> PacketId {
-        let id = self.next_free();
-        self.take_next();
-        *self.segment_mut(id) = segment;
+    #[inline(always)]
+    pub(super) fn put(&mut self, segment: &Segment) -> PacketId {
+        let id = PacketId(self.free);
+        let Some(slot) = self.slots.get_mut(id.0 as usize) else { return self.put_added(segment) };
+        self.free = slot.way.next;
+        if !slot.carried.write(segment) {
+            self.put_apart(id, segment);
+        }
+        id
+    }
+
+    #[inline(never)]
+    fn put_apart(&mut self, id: PacketId, segment: &Segment) {
+        let number = self.apart.put(*segment).0;
+        self.slots[id.0 as usize].carried = Carried::apart(segment, number);
+    }
+
+    /// Stores a segment that carries the same as `model`, but for its place.
+    #[inline(always)]
+    pub(super) fn put_alike(&mut self, model: &Carried, seq: SeqNum) -> PacketId {
+        if self.free as usize >= self.slots.len() {
+            self.add();
+        }
+        let id = PacketId(self.free);
+        let slot = &mut self.slots[id.0 as usize];
+        self.free = slot.way.next;
+        slot.carried = *model;
+        slot.carried.seq = seq;
         id
     }
 
     /// A copy, which has a number of its own.
     pub(super) fn copy(&mut self, id: PacketId, number: PacketNumber) -> PacketId {
-        let copy = self.put(*self.segment(id));
+        let copy = self.put(&self.segment(id));
         *self.way_mut(copy) = Way { number, ..*self.way(id) };
         copy
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn release(&mut self, id: PacketId) {
-        self.ways.release(id);
+        let slot = &mut self.slots[id.0 as usize];
+        slot.way.next = self.free;
+        self.free = id.0;
+        if slot.carried.apart {
+            self.apart.release(PacketId(slot.carried.stamps.val));
+        }
+    }
+
+    /// Takes a packet off its way of which nothing stands apart.
+    #[inline(always)]
+    pub(super) fn release_plain(&mut self, id: PacketId) {
+        self.slots[id.0 as usize].way.next = self.free;
+        self.free = id.0;
+    }
+
+    /// Takes a packet off its way.
+    #[inline(never)]
+    pub(super) fn take(&mut self, id: PacketId) -> Segment {
+        let segment = self.segment(id);
+        self.release(id);
+        segment
     }
 
     #[inline]
     pub(super) fn way(&self, id: PacketId) -> &Way {
-        self.ways.get(id)
+        &self.slots[id.0 as usize].way
     }
 
     #[inline]
     pub(super) fn way_mut(&mut self, id: PacketId) -> &mut Way {
-        self.ways.get_mut(id)
+        &mut self.slots[id.0 as usize].way
     }
 
-    #[inline]
-    pub(super) fn segment(&self, id: PacketId) -> &Segment {
-        &self.segments[id.0 as usize]
+    /// What it carries, or what of that stations ask for.
+    #[inline(always)]
+    pub(super) fn carried(&self, id: PacketId) -> &Carried {
+        &self.slots[id.0 as usize].carried
     }
 
-    #[inline]
-    pub(super) fn segment_mut(&mut self, id: PacketId) -> &mut Segment {
-        &mut self.segments[id.0 as usize]
+    /// The segment.
+    #[inline(always)]
+    pub(super) fn segment(&self, id: PacketId) -> Segment {
+        let carried = self.carried(id);
+        if carried.apart { self.segment_apart(carried) } else { carried.segment() }
+    }
+
+    #[inline(never)]
+    fn segment_apart(&self, carried: &Carried) -> Segment {
+        let whole = *self.apart.get(PacketId(carried.stamps.val));
+        Segment { ecn: carried.ecn, ..whole }
+    }
+
+    /// Connection that a packet belongs to, and the way it travels there.
+    #[inline(always)]
+    pub(super) fn flow(&self, id: PacketId) -> (FlowId, Dir) {
+        let carried = self.carried(id);
+        (carried.flow, carried.dir)
+    }
+
+    /// The number of the QUIC packet for which a segment stands in; `None` for one of TCP.
+    #[inline(always)]
+    pub(super) fn number(&self, id: PacketId) -> Option<u32> {
+        let carried = self.carried(id);
+        (carried.flags == Flags::NONE).then_some(carried.ack.0)
+    }
+
+    /// Another QUIC packet is that for which it stands in.
+    pub(super) fn stand_in_for(&mut self, id: PacketId, number: u32) {
+        self.slots[id.0 as usize].carried.ack = SeqNum(number);
+    }
+
+    /// It has met congestion.
+    pub(super) fn mark(&mut self, id: PacketId) {
+        self.slots[id.0 as usize].carried.ecn = packet::ECN_CE;
+    }
+
+    #[inline(never)]
+    fn has_blocks(&self, carried: &Carried) -> bool {
+        !self.segment_apart(carried).sack_blocks().is_empty()
+    }
+
+    /// What elements may know of a packet of `size`. Inlined so that what an element does not ask for
+    /// is not worked out.
+    #[inline(always)]
+    pub(super) fn view(&self, id: PacketId, size: Bytes) -> View {
+        let carried = self.carried(id);
+        let flags = carried.flags;
+        let bare = flags == Flags::ACK
+            && carried.payload == 0
+            && !(carried.apart && self.has_blocks(carried));
+        View {
+            size,
+            payload: carried.payload,
+            flow: carried.flow,
+            seq: carried.seq,
+            syn: flags.has(Flags::SYN),
+            back: carried.dir == Dir::Reverse,
+            ack: match flags.has(Flags::ACK) {
+                true if bare => Ack::Bare(carried.ack),
+                true => Ack::Along(carried.ack),
+                false => Ack::None,
+            },
+            capable: carried.ecn != 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use packet::{Options, SackBlock, SackBlocks, SynOptions, Timestamps};
+
+    fn sack() -> Options {
+        let mut blocks = SackBlocks::EMPTY;
+        blocks.push(SackBlock { left: SeqNum(7), right: SeqNum(9) });
+        blocks.into()
+    }
+
+    /// Segments of all forms.
+    fn all() -> Vec<Segment> {
+        let plain = Segment {
+            flow: FlowId(3),
+            dir: Dir::Reverse,
+            ip: packet::IpVersion::V6,
+            ecn: 2,
+            flags: Flags::ACK | Flags::PSH,
+            seq: SeqNum(11),
+            ack: SeqNum(12),
+            payload: 13,
+            window: 14,
+            ..Segment::default()
+        };
+        let stamps = Some(Timestamps { val: 15, ecr: 16 });
+        let syn = Options::Syn(SynOptions { mss: 1_460, ..SynOptions::default() });
+        vec![
+            plain,
+            Segment { timestamps: stamps, ..plain },
+            Segment { options: sack(), ..plain },
+            Segment { timestamps: stamps, options: sack(), ..plain },
+            Segment { timestamps: stamps, options: syn, ..plain },
+            Segment { gso_size: 5, ..plain },
+            Segment { nsegs: 2, timestamps: stamps, ..plain },
+        ]
+    }
+
+    #[test]
+    fn what_is_put_is_there_and_its_numbers_are_used_again() {
+        let mut parcels = Parcels::new();
+        let put: Vec<_> = all().iter().map(|segment| (parcels.put(segment), *segment)).collect();
+        for &(id, segment) in &put {
+            assert_eq!(parcels.segment(id), segment);
+            assert_eq!(parcels.flow(id), (FlowId(3), Dir::Reverse));
+        }
+        for &(id, _) in &put {
+            parcels.release(id);
+        }
+        // The last freed comes first.
+        for (&(id, _), segment) in put.iter().rev().zip(all()) {
+            assert_eq!(parcels.put(&segment), id);
+            assert_eq!(parcels.segment(id), segment);
+        }
+        assert_eq!((parcels.slots.len(), parcels.apart.len()), (7, 5));
+    }
+
+    #[test]
+    fn copies_and_marks_are_their_own() {
+        let mut parcels = Parcels::new();
+        for segment in all() {
+            let id = parcels.put(&segment);
+            let copy = parcels.copy(id, PacketNumber(1));
+            parcels.mark(id);
+            assert_eq!(parcels.segment(id), Segment { ecn: packet::ECN_CE, ..segment });
+            parcels.release(id);
+            assert_eq!(parcels.segment(copy), segment);
+        }
+    }
+
+    #[test]
+    fn only_an_ack_without_blocks_is_bare() {
+        let mut parcels = Parcels::new();
+        let ack = Segment { flags: Flags::ACK, ..Segment::default() };
+        let mut seen = |segment: Segment| {
+            let id = parcels.put(&segment);
+            parcels.view(id, Bytes(40)).ack
+        };
+        assert_eq!(seen(ack), Ack::Bare(SeqNum(0)));
+        assert_eq!(seen(Segment { options: sack(), ..ack }), Ack::Along(SeqNum(0)));
+        assert_eq!(seen(Segment { payload: 1, ..ack }), Ack::Along(SeqNum(0)));
+        assert_eq!(seen(Segment { flags: Flags::SYN, ..ack }), Ack::None);
     }
 }

@@ -99,7 +99,7 @@ impl<O: Observer> World<'_, O> {
                 return;
             }
             let size = datagrams.get(number).wire_len();
-            let id = network.parcels.put(network.datagrams.stand_in(number));
+            let id = network.parcels.put(&network.datagrams.stand_in(number));
             network.look(end.host, TapPlace::Stack, true, id);
             network.depart_one(end.host, end.road, id, size);
         }

@@ -1,16 +1,26 @@
 //! What the calendar asks for, and what packets do to an end.
 
-use machine::{Endpoint as _, PacketId};
-use packet::Dir;
-use record::Event;
+use machine::{Cx, Endpoint as _, PacketId};
+use packet::{Dir, Segment};
+use record::{Event, Recorder};
+use tcp::Endpoint;
 
 use super::outside::Leaving;
 use super::packets::{Network, cx};
 use super::{CLIENT, SERVER, Wake, World, end_of};
-use crate::datagrams::number_of;
 use crate::observer::Observer;
 use crate::scenario::TapPlace;
 use crate::transport::Transport;
+
+/// A segment with options, or a merged one, comes to its end.
+#[inline(never)]
+fn hear<R: Recorder>(tcp: &mut Endpoint, cx: &mut Cx<'_, R>, segment: &Segment) {
+    if segment.merged() {
+        let packets = segment.packets().max(u32::from(segment.nsegs)) as u16;
+        cx.emit(|| Event::Merged { packets, bytes: segment.payload });
+    }
+    tcp.handle_segment(cx, segment);
+}
 
 impl<O: Observer> World<'_, O> {
     // What the calendar asks for.
@@ -127,7 +137,7 @@ impl<O: Observer> World<'_, O> {
 
     fn run_card(&mut self, host: u16) {
         let up = self.network.interrupt(host);
-        for &segment in &up {
+        for segment in &up {
             let id = self.network.parcels.put(segment);
             self.deliver(host, id);
         }
@@ -180,21 +190,21 @@ impl<O: Observer> World<'_, O> {
 
     #[inline(never)]
     fn take_up(&mut self, host: u16, id: PacketId) {
-        let segment = self.network.parcels.segment(id);
-        let side = if segment.dir == Dir::Forward { SERVER } else { CLIENT };
-        let index = end_of(segment.flow.0 as usize, side);
-        let number = number_of(segment);
+        let (flow, dir) = self.network.parcels.flow(id);
+        let side = if dir == Dir::Forward { SERVER } else { CLIENT };
+        let index = end_of(flow.0 as usize, side);
+        let number = self.network.parcels.number(id);
         match (&mut self.ends[index].stack, number) {
             (Transport::Tcp(tcp), None) => {
                 let Network { parcels, observer, now, .. } = &mut self.network;
-                let segment = parcels.segment(id);
-                let mut cx = cx(&mut **observer, *now, host, segment.flow);
-                if segment.merged() {
-                    let packets = segment.packets().max(u32::from(segment.nsegs)) as u16;
-                    cx.emit(|| Event::Merged { packets, bytes: segment.payload });
+                let mut cx = cx(&mut **observer, *now, host, flow);
+                let carried = parcels.carried(id);
+                if carried.apart {
+                    hear(tcp, &mut cx, &parcels.take(id));
+                } else {
+                    tcp.handle_made(&mut cx, || carried.segment());
+                    parcels.release_plain(id);
                 }
-                tcp.handle_segment(&mut cx, segment);
-                parcels.release(id);
             }
             // A flow that joins TCP and QUIC is refused.
             (_, number) => self.deliver_other(index, id, number),
@@ -207,7 +217,7 @@ impl<O: Observer> World<'_, O> {
     fn deliver_other(&mut self, index: usize, id: PacketId, number: Option<u32>) {
         let end = &mut self.ends[index];
         if matches!(end.stack, Transport::Outside) {
-            let segment = *self.network.parcels.segment(id);
+            let segment = self.network.parcels.segment(id);
             self.outside.push(Leaving {
                 at: self.network.now,
                 host: usize::from(end.host),
