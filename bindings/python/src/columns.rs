@@ -217,7 +217,7 @@ impl Recorder for Events {
     fn record(&mut self, at: Instant, who: Who, event: Event, state: Option<&SenderState>) {
         self.moments.push(at, who);
         self.event.append_value(name(&event));
-        self.detail.append_value(detail(&event).to_string());
+        self.detail.append_value(detail(&event));
         self.cwnd.append_option(state.map(|state| state.cwnd.get()));
         self.flight.append_option(state.map(|state| state.in_flight.get()));
     }

@@ -5,7 +5,7 @@ use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use packet::Segment;
-use record::{Event, Movement, Recorder, SenderState, Who};
+use record::{Event, Movement, Recorder, Sender, SenderState, Who};
 use sim::{Observer, Outcome, Scenario, SetupError};
 use units::Instant;
 
@@ -53,6 +53,17 @@ impl<O: Recorder> Recorder for Leaving<'_, O> {
 
     fn record(&mut self, at: Instant, who: Who, event: Event, state: Option<&SenderState>) {
         self.0.record(at, who, event, state);
+    }
+
+    #[inline(always)]
+    fn record_sender(
+        &mut self,
+        at: Instant,
+        who: Who,
+        event: impl FnOnce() -> Event,
+        sender: &impl Sender,
+    ) {
+        self.0.record_sender(at, who, event, sender);
     }
 
     fn moved(&mut self, at: Instant, movement: Movement) {

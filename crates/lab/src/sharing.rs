@@ -9,7 +9,7 @@ mod histogram;
 mod lines;
 mod text;
 
-use record::{Event, Movement, Recorder, SenderState, Who};
+use record::{Event, Movement, Recorder, Sender, SenderState, Who};
 use serde::{Deserialize, Serialize};
 use sim::scenario::{App, Element, Scenario};
 use sim::{Observer, Outcome};
@@ -95,6 +95,17 @@ impl Recorder for Sharing {
         {
             self.seconds.add(who.flow.0 as usize, at, u64::from(bytes));
         }
+    }
+
+    #[inline]
+    fn record_sender(
+        &mut self,
+        at: Instant,
+        who: Who,
+        event: impl FnOnce() -> Event,
+        _: &impl Sender,
+    ) {
+        self.record(at, who, event(), None);
     }
 
     fn moved(&mut self, at: Instant, movement: Movement) {

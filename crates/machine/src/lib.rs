@@ -6,7 +6,7 @@
 //!
 //! What it does not do: there is no clock and no queue of events here.
 
-use record::{Event, Purpose, Recorder, SenderState, Waiting, Who};
+use record::{Event, Purpose, Recorder, Sender, Waiting, Who};
 use units::{Bytes, FlowId, Instant, SeqNum};
 
 /// The moment, the speaker and the listener of one step of a machine.
@@ -29,12 +29,11 @@ impl<R: Recorder> Cx<'_, R> {
         }
     }
 
-    /// Tells an event together with the sender's state after it.
+    /// Tells an event of a sender, whose state after it may be read.
     #[inline(always)]
-    pub fn emit_with(&mut self, what: impl FnOnce() -> (Event, SenderState)) {
+    pub fn emit_of(&mut self, sender: &impl Sender, event: impl FnOnce() -> Event) {
         if R::ON {
-            let (event, state) = what();
-            self.rec.record(self.now, self.who, event, Some(&state));
+            self.rec.record_sender(self.now, self.who, event, sender);
         }
     }
 }

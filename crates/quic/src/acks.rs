@@ -104,10 +104,7 @@ impl Endpoint {
         let advance = una - self.told_una;
         if advance > 0 {
             self.told_una = una;
-            cx.emit_with(|| {
-                let event = Event::Acked { una: Offset(una), bytes: advance as u32, nsegs: 1 };
-                (event, self.sender_state())
-            });
+            cx.emit_of(self, || Event::Acked { una: Offset(una), bytes: advance as u32, nsegs: 1 });
         }
     }
 
@@ -154,9 +151,9 @@ impl Endpoint {
         };
         let change = self.cc.on_acked(&acked);
         self.bytes_in_flight = self.bytes_in_flight.saturating_sub(bytes);
-        cx.emit_with(|| {
-            let event = Event::PacketsAcked { packets: packets.len() as u32, bytes: bytes as u32 };
-            (event, self.sender_state())
+        cx.emit_of(self, || Event::PacketsAcked {
+            packets: packets.len() as u32,
+            bytes: bytes as u32,
         });
         self.note(cx, change, None);
         if self.refused && self.send.capacity() - self.send.buffered() >= self.send.capacity() / 8 {

@@ -3,7 +3,7 @@
 use cc::{Algorithm, Change, Growth};
 use machine::{Cx, Signal};
 use packet::{Dir, IpVersion};
-use record::{Cause, Event, Purpose, Recorder, SenderState, Waiting};
+use record::{Cause, Event, Purpose, Recorder, Sender as _, SenderState, Waiting};
 use units::{Bytes, Duration, FlowId, Instant, Offset, Rate};
 
 use crate::ack_policy::AckPolicy;
@@ -298,31 +298,11 @@ impl Endpoint {
 
     /// The sender's state as a row.
     pub fn sender_state(&self) -> SenderState {
-        let control = self.cc.control();
-        let una = self.send.una() + u64::from(self.send.is_done());
-        let max = self.send.next() + u64::from(self.send.fin_sent());
-        SenderState {
-            snd_una: Offset(una),
-            snd_nxt: Offset(max),
-            snd_max: Offset(max),
-            cwnd: control.window,
-            ssthresh: control.ssthresh,
-            snd_wnd: Bytes(self.flow.limit().saturating_sub(self.send.una())),
-            mss: Bytes(u64::from(self.datagram)),
-            buffered: Bytes(self.send.buffered()),
-            send_buffer: Bytes(self.send.capacity()),
-            srtt: self.rtt.first_sample().map(|_| self.rtt.smoothed()),
-            rto: self.pto_period(Space::Application),
-            in_recovery: self.cc.in_recovery(),
-            in_flight: Bytes(self.bytes_in_flight),
-            partial_acked: self.cc.partial(),
-            pipe: Bytes(self.bytes_in_flight),
-            pacing: self.pacing_rate(),
-        }
+        self.row()
     }
 
     /// What pacing lets leave, once there is a round trip to spread packets over.
-    fn pacing_rate(&self) -> Option<Rate> {
+    pub(crate) fn pacing_rate(&self) -> Option<Rate> {
         self.rtt.first_sample().filter(|_| self.cfg.profile.pacing)?;
         Pacer::rate(self.cc.control().window, self.rtt.smoothed())
     }
@@ -421,11 +401,11 @@ impl Endpoint {
             Change::Collapsed | Change::Shrank => Some(Cause::Timeout),
         };
         let Some(cause) = cause.or(by_rule) else { return };
-        cx.emit_with(|| {
-            let state = self.sender_state();
-            let cwnd = state.cwnd.get().min(u64::from(u32::MAX)) as u32;
-            let ssthresh = state.ssthresh.map_or(u32::MAX, |bytes| bytes.get() as u32);
-            (Event::Window { cwnd, ssthresh, cause }, state)
+        cx.emit_of(self, || {
+            let control = self.cc.control();
+            let cwnd = control.window.get().min(u64::from(u32::MAX)) as u32;
+            let ssthresh = control.ssthresh.map_or(u32::MAX, |bytes| bytes.get() as u32);
+            Event::Window { cwnd, ssthresh, cause }
         });
     }
 }

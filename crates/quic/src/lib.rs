@@ -29,6 +29,7 @@ mod pacer;
 mod ranges;
 mod received;
 mod recv_stream;
+mod row;
 mod rtt;
 mod send_stream;
 mod sent;

@@ -1,7 +1,7 @@
 //! What leaves, and why nothing more does: RFC 9000 sections 12.2 and 13.2.1, RFC 9002 section 7.
 
 use machine::Cx;
-use record::{Cause, Event, Recorder, SentKind, Waiting};
+use record::{Cause, Event, Recorder, Sender as _, SentKind, Waiting};
 use units::Offset;
 
 use crate::endpoint::{Endpoint, State};
@@ -41,7 +41,7 @@ impl Endpoint {
         self.due = false;
         self.underused = !matches!(waiting, Waiting::CongestionWindow | Waiting::Pacing);
         if core::mem::replace(&mut self.waiting, waiting) != waiting {
-            cx.emit_with(|| (Event::Waiting(waiting), self.sender_state()));
+            cx.emit_of(self, || Event::Waiting(waiting));
         }
         Err(waiting)
     }
@@ -297,10 +297,9 @@ impl Endpoint {
             self.pacer.on_sent(size);
             self.set_loss_timer(cx.now);
         }
-        cx.emit_with(|| {
-            let state = self.sender_state();
-            let at = slot.stream.map_or(state.snd_max, |chunk| Offset(chunk.offset));
-            (Event::Sent { at, len: slot.payload(), kind }, state)
+        cx.emit_of(self, || {
+            let at = slot.stream.map_or_else(|| self.snd_max(), |chunk| Offset(chunk.offset));
+            Event::Sent { at, len: slot.payload(), kind }
         });
     }
 }

@@ -1,6 +1,7 @@
 //! What can be said about a run, and who listens. Floor 1.
 //!
-//! [`event`] is the vocabulary: plain `Copy` data. [`state`] is the sender's state as a row.
+//! [`event`] is the vocabulary: plain `Copy` data. [`state`] is the sender's state as a row, and
+//! the senders that it is read from, whole or in parts.
 //! [`movement`] are the steps of single packets.
 //! [`Recorder`] is a generic parameter of everything that runs, so that watching costs nothing
 //! when nobody watches: with [`Off`] the calls vanish.
@@ -16,7 +17,7 @@ mod digest;
 pub use digest::Digest;
 pub use event::{Cause, Event, Evidence, Purpose, SentKind, Waiting};
 pub use movement::{Movement, PacketNumber, StationId};
-pub use state::SenderState;
+pub use state::{Sender, SenderState};
 
 use units::{FlowId, HostId, Instant};
 
@@ -39,6 +40,19 @@ pub trait Recorder {
 
     /// An event, with the sender's state after it where the event is one of a sender.
     fn record(&mut self, at: Instant, who: Who, event: Event, state: Option<&SenderState>);
+
+    /// An event of a sender, which stands there to be asked for its state after it. Whoever does not
+    /// want all of that from everybody says here what he reads; the event is made if it is asked for.
+    #[inline]
+    fn record_sender(
+        &mut self,
+        at: Instant,
+        who: Who,
+        event: impl FnOnce() -> Event,
+        sender: &impl Sender,
+    ) {
+        self.record(at, who, event(), Some(&sender.row()));
+    }
 
     /// A step of a packet; told only where [`Recorder::PACKETS`] is true.
     #[inline(always)]

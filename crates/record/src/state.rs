@@ -1,46 +1,74 @@
-//! The sender's state as a row.
+//! The sender's state as a row, and the senders it is read from.
 
 use units::{Bytes, Duration, Offset, Rate};
 
-/// What a sender knows at one moment. Offsets count from 0 at the first payload byte.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SenderState {
+/// Writes down what there is to know of a sender once, for the row and for who is asked for it.
+macro_rules! sender {
+    ($($(#[doc = $doc:literal])+ $field:ident: $type:ty,)+) => {
+        /// What a sender knows at one moment. Offsets count from 0 at the first payload byte.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub struct SenderState {
+            $($(#[doc = $doc])+ pub $field: $type,)+
+        }
+
+        /// A sender whose state may be read whole, or in the parts that are wanted: who wants but
+        /// two of them pays for no more.
+        pub trait Sender {
+            $($(#[doc = $doc])+ fn $field(&self) -> $type;)+
+
+            /// All of it.
+            #[inline]
+            fn row(&self) -> SenderState {
+                SenderState { $($field: self.$field(),)+ }
+            }
+        }
+
+        impl Sender for SenderState {
+            $(#[inline(always)]
+            fn $field(&self) -> $type {
+                self.$field
+            })+
+        }
+    };
+}
+
+sender! {
     /// Oldest byte not yet acknowledged.
-    pub snd_una: Offset,
+    snd_una: Offset,
     /// Next byte to send.
-    pub snd_nxt: Offset,
+    snd_nxt: Offset,
     /// End of what was ever sent.
-    pub snd_max: Offset,
+    snd_max: Offset,
     /// Congestion window.
-    pub cwnd: Bytes,
+    cwnd: Bytes,
     /// Slow-start threshold; `None` while unset.
-    pub ssthresh: Option<Bytes>,
+    ssthresh: Option<Bytes>,
     /// Window the peer offers.
-    pub snd_wnd: Bytes,
+    snd_wnd: Bytes,
     /// Payload of a full segment, options deducted.
-    pub mss: Bytes,
+    mss: Bytes,
     /// Bytes in the send buffer, sent or not.
-    pub buffered: Bytes,
+    buffered: Bytes,
     /// Size of the send buffer.
-    pub send_buffer: Bytes,
+    send_buffer: Bytes,
     /// Smoothed round-trip time; `None` before the first sample.
-    pub srtt: Option<Duration>,
+    srtt: Option<Duration>,
     /// Retransmission timeout in force.
-    pub rto: Duration,
+    rto: Duration,
     /// Is a fast recovery running?
-    pub in_recovery: bool,
+    in_recovery: bool,
     /// Bytes under way: of QUIC the packets in flight with their headers, against which the
     /// window is held; of TCP what is sent and not acknowledged.
-    pub in_flight: Bytes,
+    in_flight: Bytes,
     /// Bytes acknowledged that count towards the next step of the window, where the controller
     /// counts them (`partialBytesAcked` of INET's QUIC); else 0.
-    pub partial_acked: Bytes,
+    partial_acked: Bytes,
     /// Bytes the stack takes to be in the network: sent, neither acknowledged nor reported, and not
     /// taken for lost (`pipe` of RFC 6675); of QUIC the packets in flight.
-    pub pipe: Bytes,
+    pipe: Bytes,
     /// What the stack paces at, or would pace at if it did (`sk_pacing_rate` of Linux); `None`
     /// where it has no such rate, or none yet.
-    pub pacing: Option<Rate>,
+    pacing: Option<Rate>,
 }
 
 impl SenderState {

@@ -1,7 +1,7 @@
 //! Who watches a run.
 
 use packet::Segment;
-use record::{Event, Movement, Recorder, SenderState, Who};
+use record::{Event, Movement, Recorder, Sender, SenderState, Who};
 use units::Instant;
 
 /// Turns of a run between two calls of [`Observer::progress`].
@@ -46,6 +46,23 @@ impl<A: Recorder, B: Recorder> Recorder for Watch<A, B> {
     fn record(&mut self, at: Instant, who: Who, event: Event, state: Option<&SenderState>) {
         self.0.record(at, who, event, state);
         self.1.record(at, who, event, state);
+    }
+
+    #[inline]
+    fn record_sender(
+        &mut self,
+        at: Instant,
+        who: Who,
+        event: impl FnOnce() -> Event,
+        sender: &impl Sender,
+    ) {
+        let event = event();
+        if A::ON {
+            self.0.record_sender(at, who, || event, sender);
+        }
+        if B::ON {
+            self.1.record_sender(at, who, || event, sender);
+        }
     }
 
     fn moved(&mut self, at: Instant, movement: Movement) {

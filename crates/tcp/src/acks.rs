@@ -155,10 +155,9 @@ impl Endpoint {
         self.snd.buffer.acknowledge(ack.min(data_end) - old_una.min(data_end));
         self.snd.nxt = self.snd.nxt.max(ack);
         self.snd.wnd = wnd;
-        cx.emit_with(|| {
+        cx.emit_of(self, || {
             let una = self.payload_offset(ack);
-            let event = Event::Acked { una, bytes: bytes as u32, nsegs: nsegs as u16 };
-            (event, self.sender_state())
+            Event::Acked { una, bytes: bytes as u32, nsegs: nsegs as u16 }
         });
         self.note(cx, change, Cause::SlowStart);
         if self.snd.fin && ack > data_end {

@@ -3,9 +3,9 @@
 use cc::{AnyController, Change, Controller, Growth};
 use machine::{Cx, Signal};
 use packet::{Dir, IpVersion, Segment, SynLayout};
-use record::{Cause, Event, Purpose, Recorder, SenderState, Waiting};
+use record::{Cause, Event, Purpose, Recorder, Sender as _, SenderState, Waiting};
 use recovery::{RttEstimator, RttFreeBsd, RttLinux, RttRack, RttRfc};
-use units::{Bytes, Duration, FlowId, Instant, Offset, Rate, SeqNum, Stream};
+use units::{Bytes, Duration, FlowId, Instant, Offset, SeqNum, Stream};
 
 use crate::ack_policy::AckPolicy;
 use crate::challenge::Challenge;
@@ -326,25 +326,7 @@ impl Endpoint {
 
     /// The sender's state as a row.
     pub fn sender_state(&self) -> SenderState {
-        let control = self.cc.control();
-        SenderState {
-            snd_una: self.payload_offset(self.snd.una),
-            snd_nxt: self.payload_offset(self.snd.nxt),
-            snd_max: self.payload_offset(self.snd.max),
-            cwnd: control.window,
-            ssthresh: control.ssthresh,
-            snd_wnd: Bytes(self.snd.wnd),
-            mss: Bytes(self.mss()),
-            buffered: Bytes(self.snd.buffer.used()),
-            send_buffer: Bytes(self.snd.buffer.capacity()),
-            srtt: self.rtt.srtt(),
-            rto: self.rtt.rto(),
-            in_recovery: self.cc.in_recovery(),
-            in_flight: Bytes(self.snd.max - self.snd.una),
-            partial_acked: Bytes::ZERO,
-            pipe: Bytes(self.pipe(false)),
-            pacing: Rate::from_bits_per_second(self.pacing_rate().saturating_mul(8)),
-        }
+        self.row()
     }
 
     /// Has the stack been asked to send, so that polling it may give a segment?
@@ -449,11 +431,11 @@ impl Endpoint {
     }
 
     pub(crate) fn emit_window<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, cause: Cause) {
-        cx.emit_with(|| {
-            let state = self.sender_state();
-            let cwnd = state.cwnd.get().min(u64::from(u32::MAX)) as u32;
-            let ssthresh = state.ssthresh.map_or(u32::MAX, |bytes| bytes.get() as u32);
-            (Event::Window { cwnd, ssthresh, cause }, state)
+        cx.emit_of(self, || {
+            let control = self.cc.control();
+            let cwnd = control.window.get().min(u64::from(u32::MAX)) as u32;
+            let ssthresh = control.ssthresh.map_or(u32::MAX, |bytes| bytes.get() as u32);
+            Event::Window { cwnd, ssthresh, cause }
         });
     }
 }

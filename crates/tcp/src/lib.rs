@@ -31,6 +31,7 @@ mod output;
 mod rates;
 mod reassembly;
 mod receive_window;
+mod row;
 mod sack_compression;
 mod send_buffer;
 mod sent;

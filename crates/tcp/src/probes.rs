@@ -47,7 +47,7 @@ impl Endpoint {
             if self.snd.nxt > self.snd.una {
                 self.snd.nxt = self.snd.una;
                 self.snd.resend_cause = Cause::WindowProbe;
-                cx.emit_with(|| (Event::Waiting(Waiting::PeerWindow), self.sender_state()));
+                cx.emit_of(self, || Event::Waiting(Waiting::PeerWindow));
             }
         }
         let idle = self.snd.nxt == self.snd.una && !self.timers.runs(Purpose::Retransmit);

@@ -24,11 +24,16 @@
 //!
 //! What it does not do: it adds nothing up and leaves nothing out.
 
-use std::fmt::{self, Write as _};
+mod words;
+
 use std::io;
 
-use record::{Cause, Event, Evidence, Purpose, Recorder, SenderState, SentKind, Waiting, Who};
-use units::{Bytes, Duration, Instant, Rate};
+use record::{Event, Recorder, SenderState, Who};
+use units::{Bytes, Duration, Instant};
+
+use crate::decimal::Text;
+use words::write_detail;
+pub use words::{cause_name, detail, name};
 
 /// Names of the columns, in order.
 pub const COLUMNS: [&str; 23] = [
@@ -60,21 +65,25 @@ pub const COLUMNS: [&str; 23] = [
 /// Columns behind `detail`: those of the state.
 const STATE_COLUMNS: usize = COLUMNS.len() - 5;
 
+/// Bytes that are written together.
+const TOGETHER: usize = 1 << 16;
+
 /// Writes all events of a run as rows.
 #[derive(Debug)]
 pub struct CsvRecorder<W: io::Write> {
-    out: csv::Writer<W>,
-    row: csv::ByteRecord,
-    cell: String,
-    failed: Option<csv::Error>,
+    out: W,
+    /// Rows that have not been written yet.
+    rows: Text,
+    failed: Option<io::Error>,
 }
 
 impl<W: io::Write> CsvRecorder<W> {
     /// A recorder that writes to `out`, the names of the columns first.
     pub fn new(out: W) -> Self {
-        let mut out = csv::Writer::from_writer(out);
-        let failed = out.write_record(COLUMNS).err();
-        Self { out, row: csv::ByteRecord::new(), cell: String::new(), failed }
+        let mut rows = Text::new(TOGETHER + 1_024);
+        rows.word(&COLUMNS.join(","));
+        rows.byte(b'\n');
+        Self { out, rows, failed: None }
     }
 
     /// Flushes and gives the output back.
@@ -82,46 +91,20 @@ impl<W: io::Write> CsvRecorder<W> {
     /// # Errors
     ///
     /// The first error of the output since the beginning; nothing was written after it.
-    pub fn finish(self) -> io::Result<W> {
-        if let Some(error) = self.failed {
-            return Err(match error.into_kind() {
-                csv::ErrorKind::Io(error) => error,
-                other => io::Error::other(format!("{other:?}")),
-            });
+    pub fn finish(mut self) -> io::Result<W> {
+        self.write();
+        match self.failed {
+            Some(error) => Err(error),
+            None => self.out.flush().map(|()| self.out),
         }
-        self.out.into_inner().map_err(|failed| {
-            let error = failed.error();
-            io::Error::new(error.kind(), error.to_string())
-        })
     }
 
-    fn cell(&mut self, value: impl fmt::Display) {
-        self.cell.clear();
-        // A String takes every text.
-        let _ = write!(self.cell, "{value}");
-        self.row.push_field(self.cell.as_bytes());
-    }
-
-    fn state(&mut self, state: &SenderState) {
-        let (flight, mss) = (state.flight(), state.mss);
-        self.cell(state.snd_una);
-        self.cell(state.snd_nxt);
-        self.cell(state.snd_max);
-        self.cell(flight.get());
-        self.cell(Multiple(flight, mss));
-        self.cell(state.cwnd.get());
-        self.cell(Multiple(state.cwnd, mss));
-        self.cell(Known(state.ssthresh.map(Bytes::get)));
-        self.cell(state.snd_wnd.get());
-        self.cell(mss.get());
-        self.cell(state.buffered.get());
-        self.cell(state.send_buffer.get());
-        self.cell(Known(state.srtt.map(Micros)));
-        self.cell(Micros(state.rto));
-        self.cell(u8::from(state.in_recovery));
-        self.cell(state.in_flight.get());
-        self.cell(state.partial_acked.get());
-        self.cell(Known(state.pacing.map(Rate::bits_per_second)));
+    #[inline(never)]
+    fn write(&mut self) {
+        if self.failed.is_none() {
+            self.failed = self.out.write_all(self.rows.bytes()).err();
+        }
+        self.rows.clear();
     }
 }
 
@@ -132,206 +115,102 @@ impl<W: io::Write> Recorder for CsvRecorder<W> {
         if self.failed.is_some() {
             return;
         }
-        self.row.clear();
-        self.cell(Seconds(at));
-        self.cell(who.host.0);
-        self.cell(who.flow.0);
-        self.cell(name(&event));
-        self.cell(Detail(&event));
+        let rows = &mut self.rows;
+        rows.fixed::<9>(at.as_nanos());
+        rows.byte(b',');
+        rows.whole(who.host.0.into());
+        rows.byte(b',');
+        rows.whole(who.flow.0.into());
+        rows.byte(b',');
+        rows.word(name(&event));
+        rows.byte(b',');
+        write_detail(rows, &event);
         match state {
-            Some(state) => self.state(state),
-            None => (0..STATE_COLUMNS).for_each(|_| self.row.push_field(b"")),
+            Some(state) => write_state(rows, state),
+            None => (0..STATE_COLUMNS).for_each(|_| rows.byte(b',')),
         }
-        self.failed = self.out.write_byte_record(&self.row).err();
+        rows.byte(b'\n');
+        if rows.len() >= TOGETHER {
+            self.write();
+        }
     }
 }
 
-/// Seconds with nine digits.
-struct Seconds(Instant);
-
-impl fmt::Display for Seconds {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let nanos = self.0.as_nanos();
-        write!(f, "{}.{:09}", nanos / 1_000_000_000, nanos % 1_000_000_000)
+/// The cells of the state, each behind a comma.
+fn write_state(rows: &mut Text, state: &SenderState) {
+    let (flight, mss) = (state.flight(), state.mss);
+    let mut whole = |value: u64| {
+        rows.byte(b',');
+        rows.whole(value);
+    };
+    whole(state.snd_una.0);
+    whole(state.snd_nxt.0);
+    whole(state.snd_max.0);
+    whole(flight.get());
+    multiple(rows, flight, mss);
+    rows.byte(b',');
+    rows.whole(state.cwnd.get());
+    multiple(rows, state.cwnd, mss);
+    rows.byte(b',');
+    if let Some(ssthresh) = state.ssthresh {
+        rows.whole(ssthresh.get());
+    }
+    let mut whole = |value: u64| {
+        rows.byte(b',');
+        rows.whole(value);
+    };
+    whole(state.snd_wnd.get());
+    whole(mss.get());
+    whole(state.buffered.get());
+    whole(state.send_buffer.get());
+    rows.byte(b',');
+    if let Some(srtt) = state.srtt {
+        micros(rows, srtt);
+    }
+    rows.byte(b',');
+    micros(rows, state.rto);
+    let mut whole = |value: u64| {
+        rows.byte(b',');
+        rows.whole(value);
+    };
+    whole(state.in_recovery.into());
+    whole(state.in_flight.get());
+    whole(state.partial_acked.get());
+    rows.byte(b',');
+    if let Some(pacing) = state.pacing {
+        rows.whole(pacing.bits_per_second());
     }
 }
 
 /// Microseconds with three digits.
-struct Micros(Duration);
+fn micros(rows: &mut Text, span: Duration) {
+    rows.fixed::<3>(span.as_nanos());
+}
 
-impl fmt::Display for Micros {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let nanos = self.0.as_nanos();
-        write!(f, "{}.{:03}", nanos / 1_000, nanos % 1_000)
+/// Behind a comma, `bytes` in units of `unit`, to the nearest thousandth; nothing if that is zero.
+fn multiple(rows: &mut Text, bytes: Bytes, unit: Bytes) {
+    rows.byte(b',');
+    let (bytes, unit) = (bytes.get(), unit.get());
+    if unit == 0 {
+        return;
     }
-}
-
-/// The first in units of the second, to the nearest thousandth; empty if that is zero.
-struct Multiple(Bytes, Bytes);
-
-impl fmt::Display for Multiple {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (n, unit) = (u128::from(self.0.get()), u128::from(self.1.get()));
-        if unit == 0 {
-            return Ok(());
-        }
-        let thousandths = (n * 2_000 + unit) / (2 * unit);
-        write!(f, "{}.{:03}", thousandths / 1_000, thousandths % 1_000)
+    if bytes < 1 << 52 && unit < 1 << 52 {
+        return rows.fixed::<3>((bytes * 2_000 + unit) / (2 * unit));
     }
-}
-
-/// Empty if there is none.
-struct Known<T>(Option<T>);
-
-impl<T: fmt::Display> fmt::Display for Known<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.as_ref().map_or(Ok(()), |value| value.fmt(f))
-    }
-}
-
-/// The word in the column `event`.
-pub fn name(event: &Event) -> &'static str {
-    match event {
-        Event::Connected => "connected",
-        Event::Closed => "closed",
-        Event::Aborted => "aborted",
-        Event::Sent { .. } => "sent",
-        Event::Acked { .. } => "acked",
-        Event::DupAck { .. } => "dup_ack",
-        Event::Lost { .. } => "lost",
-        Event::Window { .. } => "window",
-        Event::Timer(_) => "timer",
-        Event::Waiting(_) => "waiting",
-        Event::Wrote { .. } => "wrote",
-        Event::Read { .. } => "read",
-        Event::SendBuffer { .. } => "send_buffer",
-        Event::ReceiveBuffer { .. } => "receive_buffer",
-        Event::Merged { .. } => "merged",
-        Event::Dropped { .. } => "dropped",
-        Event::RttSample { .. } => "rtt_sample",
-        Event::Covered { .. } => "covered",
-        Event::PacketsAcked { .. } => "packets_acked",
-        Event::PacketLost { .. } => "packet_lost",
-    }
-}
-
-/// The text in the column `detail`: `key=value` with a blank between, units in the keys.
-pub fn detail(event: &Event) -> impl fmt::Display {
-    Detail(event)
-}
-
-/// What else the event says.
-struct Detail<'a>(&'a Event);
-
-impl fmt::Display for Detail<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self.0 {
-            Event::Connected | Event::Closed | Event::Aborted => Ok(()),
-            Event::Sent { at, len, kind } => {
-                write!(f, "at_bytes={at} len_bytes={len} kind={}", kind_name(kind))?;
-                match kind {
-                    SentKind::Again(cause) => write!(f, " cause={}", cause_name(cause)),
-                    _ => Ok(()),
-                }
-            }
-            Event::Acked { una, bytes, nsegs } => {
-                write!(f, "una_bytes={una} acked_bytes={bytes} nsegs={nsegs}")
-            }
-            Event::DupAck { count } => write!(f, "count={count}"),
-            Event::Lost { packets } => write!(f, "packets={packets}"),
-            Event::Window { cwnd, ssthresh, cause } => {
-                write!(f, "cwnd_bytes={cwnd} ")?;
-                if ssthresh != u32::MAX {
-                    write!(f, "ssthresh_bytes={ssthresh} ")?;
-                }
-                write!(f, "cause={}", cause_name(cause))
-            }
-            Event::Timer(purpose) => write!(f, "purpose={}", purpose_name(purpose)),
-            Event::Waiting(waiting) => write!(f, "for={}", waiting_name(waiting)),
-            Event::Wrote { bytes } => write!(f, "len_bytes={bytes}"),
-            Event::Read { bytes, upto } => write!(f, "len_bytes={bytes} upto_bytes={upto}"),
-            Event::SendBuffer { size } | Event::ReceiveBuffer { size } => {
-                write!(f, "size_bytes={size}")
-            }
-            Event::Merged { packets, bytes } => write!(f, "packets={packets} len_bytes={bytes}"),
-            Event::Dropped { element, bytes } => write!(f, "element={element} len_bytes={bytes}"),
-            Event::RttSample { rtt } => write!(f, "rtt_us={}", Micros(rtt)),
-            Event::Covered { at, len } => write!(f, "at_bytes={at} len_bytes={len}"),
-            Event::PacketsAcked { packets, bytes } => {
-                write!(f, "packets={packets} packet_bytes={bytes}")
-            }
-            Event::PacketLost { number, space, by } => {
-                let by = match by {
-                    Evidence::Order => "packet_threshold",
-                    Evidence::Time => "time_threshold",
-                };
-                write!(f, "packet={number} space={space} by={by}")
-            }
-        }
-    }
-}
-
-const fn kind_name(kind: SentKind) -> &'static str {
-    match kind {
-        SentKind::Control => "control",
-        SentKind::Ack => "ack",
-        SentKind::New => "new",
-        SentKind::Again(_) => "again",
-        SentKind::Probe => "probe",
-        SentKind::Reset => "reset",
-    }
-}
-
-/// The word for a cause in the column `detail`.
-pub const fn cause_name(cause: Cause) -> &'static str {
-    match cause {
-        Cause::Start => "start",
-        Cause::SlowStart => "slow_start",
-        Cause::Avoidance => "avoidance",
-        Cause::SlowStartExit => "slow_start_exit",
-        Cause::FastRetransmit => "fast_retransmit",
-        Cause::LostRetransmission => "lost_retransmission",
-        Cause::LossProbe => "loss_probe",
-        Cause::PartialAck => "partial_ack",
-        Cause::Recovering => "recovering",
-        Cause::Recovered => "recovered",
-        Cause::Timeout => "timeout",
-        Cause::Undone => "undone",
-        Cause::Idle => "idle",
-        Cause::Ecn => "ecn",
-        Cause::PathMtu => "path_mtu",
-        Cause::WindowProbe => "window_probe",
-    }
-}
-
-const fn purpose_name(purpose: Purpose) -> &'static str {
-    match purpose {
-        Purpose::Retransmit => "retransmit",
-        Purpose::DelayedAck => "delayed_ack",
-        Purpose::Reorder => "reorder",
-        Purpose::LossProbe => "loss_probe",
-        Purpose::Persist => "persist",
-        Purpose::Keepalive => "keepalive",
-        Purpose::TimeWait => "time_wait",
-        Purpose::Pacing => "pacing",
-    }
-}
-
-const fn waiting_name(waiting: Waiting) -> &'static str {
-    match waiting {
-        Waiting::CongestionWindow => "congestion_window",
-        Waiting::PeerWindow => "peer_window",
-        Waiting::Application => "application",
-        Waiting::SmallSegment => "small_segment",
-        Waiting::Handshake => "handshake",
-        Waiting::Done => "done",
-        Waiting::Pacing => "pacing",
+    let (bytes, unit) = (u128::from(bytes), u128::from(unit));
+    let thousandths = (bytes * 2_000 + unit) / (2 * unit);
+    // The whole of it is a number of bytes at most.
+    rows.whole((thousandths / 1_000) as u64);
+    rows.byte(b'.');
+    for place in [100, 10, 1] {
+        rows.byte(b'0' + (thousandths / place % 10) as u8);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use record::{Cause, SentKind};
     use units::{FlowId, HostId, Offset};
 
     const WHO: Who = Who { host: HostId(1), flow: FlowId(2) };
@@ -419,13 +298,19 @@ mod tests {
 
     #[test]
     fn quotients_are_rounded_to_the_nearest_thousandth() {
-        let text = |n, unit| Multiple(Bytes(n), Bytes(unit)).to_string();
-        assert_eq!(text(1, 3), "0.333");
-        assert_eq!(text(2, 3), "0.667");
-        assert_eq!(text(1, 2_000), "0.001");
-        assert_eq!(text(1, 2_001), "0.000");
-        assert_eq!(text(u64::MAX, 1), "18446744073709551615.000");
-        assert_eq!(text(1, 0), "");
+        let text = |n, unit| {
+            let mut text = Text::new(0);
+            multiple(&mut text, Bytes(n), Bytes(unit));
+            String::from_utf8(text.bytes().to_vec()).unwrap()
+        };
+        assert_eq!(text(1, 3), ",0.333");
+        assert_eq!(text(2, 3), ",0.667");
+        assert_eq!(text(1, 2_000), ",0.001");
+        assert_eq!(text(1, 2_001), ",0.000");
+        assert_eq!(text(u64::MAX, 1), ",18446744073709551615.000");
+        assert_eq!(text(u64::MAX, u64::MAX), ",1.000");
+        assert_eq!(text(1_500, u64::MAX), ",0.000");
+        assert_eq!(text(1, 0), ",");
     }
 
     #[test]
@@ -446,7 +331,7 @@ mod tests {
                 Ok(())
             }
         }
-        let mut recorder = CsvRecorder::new(Full(20_000));
+        let mut recorder = CsvRecorder::new(Full(200_000));
         for nanos in 0..10_000 {
             recorder.record(Instant::from_nanos(nanos), WHO, Event::Connected, None);
         }

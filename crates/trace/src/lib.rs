@@ -22,6 +22,7 @@ pub mod bblog;
 mod blocks;
 pub mod capture;
 pub mod csv;
+mod decimal;
 mod lines;
 pub mod pcapng;
 pub mod qlog;

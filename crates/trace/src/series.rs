@@ -15,145 +15,21 @@
 //! # let _ = (thinning, Form::Csv);
 //! ```
 
+mod columns;
 mod rows;
 
-use std::fmt::Write as _;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
 use std::io::{self, Write};
 
-use record::SenderState;
-use units::{Bytes, Duration, Instant, Rate};
+use record::Sender;
+use units::{Duration, Instant};
 
-use rows::FlowRows;
-
-/// A column of a sender's state.
-#[derive(Debug, Clone, Copy)]
-pub struct Column {
-    /// Name, with its unit.
-    pub name: &'static str,
-    /// What it says.
-    pub help: &'static str,
-    /// Digits behind the decimal point.
-    pub decimals: u32,
-    of: fn(&SenderState) -> Option<u64>,
-}
-
-/// All columns there are. Times are kept in nanoseconds and written in microseconds.
-pub const COLUMNS: [Column; 18] = [
-    column("snd_una_bytes", 0, "oldest byte not acknowledged, from 0", |state| {
-        Some(state.snd_una.0)
-    }),
-    column("snd_nxt_bytes", 0, "next byte to send", |state| Some(state.snd_nxt.0)),
-    column("snd_max_bytes", 0, "end of what was ever sent", |state| Some(state.snd_max.0)),
-    column("flight_bytes", 0, "bytes sent and not acknowledged", |state| {
-        Some(state.flight().get())
-    }),
-    column("bytes_in_flight", 0, "what the window is held against: packets of QUIC", |state| {
-        Some(state.in_flight.get())
-    }),
-    column("partial_bytes_acked", 0, "bytes counted towards the next increase", |state| {
-        Some(state.partial_acked.get())
-    }),
-    column("pipe_bytes", 0, "bytes the stack takes to be in the network", |state| {
-        Some(state.pipe.get())
-    }),
-    column("cwnd_bytes", 0, "congestion window", |state| Some(state.cwnd.get())),
-    column("cwnd_mss", 3, "congestion window in full segments", |state| {
-        Some(thousandths(state.cwnd, state.mss))
-    }),
-    column("flight_mss", 3, "bytes sent and not acknowledged, in full segments", |state| {
-        Some(thousandths(state.flight(), state.mss))
-    }),
-    column("ssthresh_bytes", 0, "slow-start threshold; none while unset", |state| {
-        state.ssthresh.map(Bytes::get)
-    }),
-    column("snd_wnd_bytes", 0, "window that the peer offers", |state| Some(state.snd_wnd.get())),
-    column("buffered_bytes", 0, "bytes in the send buffer", |state| Some(state.buffered.get())),
-    column("send_buffer_bytes", 0, "size of the send buffer", |state| {
-        Some(state.send_buffer.get())
-    }),
-    column("srtt_us", 3, "smoothed round trip; none before the first sample", |state| {
-        state.srtt.map(Duration::as_nanos)
-    }),
-    column("rto_us", 3, "retransmission timeout in force", |state| Some(state.rto.as_nanos())),
-    column("pacing_bps", 0, "pacing rate; none where nothing is paced", |state| {
-        state.pacing.map(Rate::bits_per_second)
-    }),
-    column("in_recovery", 0, "1 while a fast recovery runs", |state| {
-        Some(u64::from(state.in_recovery))
-    }),
-];
-
-const fn column(
-    name: &'static str,
-    decimals: u32,
-    help: &'static str,
-    of: fn(&SenderState) -> Option<u64>,
-) -> Column {
-    Column { name, help, decimals, of }
-}
-
-fn thousandths(bytes: Bytes, mss: Bytes) -> u64 {
-    bytes.get().saturating_mul(1_000) / mss.get().max(1)
-}
-
-impl Column {
-    /// Its name without the unit, as far as that tells it from the others.
-    pub fn short(&self) -> &'static str {
-        let units = ["_bytes", "_us", "_bps"];
-        units.iter().find_map(|unit| self.name.strip_suffix(unit)).unwrap_or(self.name)
-    }
-
-    /// The unit that its name ends with: `B`, `us`, `bit/s`, `MSS`; empty for none.
-    pub fn unit(&self) -> &'static str {
-        let units = [("_bytes", "B"), ("_us", "us"), ("_bps", "bit/s"), ("_mss", "MSS")];
-        units.iter().find(|(end, _)| self.name.ends_with(end)).map_or("", |(_, unit)| unit)
-    }
-}
-
-/// Columns in the order asked for.
-#[derive(Debug, Clone)]
-pub struct Columns(Vec<Column>);
-
-impl PartialEq for Columns {
-    fn eq(&self, other: &Self) -> bool {
-        self.names() == other.names()
-    }
-}
-
-impl Eq for Columns {}
-
-/// No column has this name.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NoColumn(
-    /// The name.
-    pub String,
-);
-
-impl Columns {
-    /// Names with commas between; units may be left out.
-    ///
-    /// # Errors
-    /// The first name that is none, or an empty text.
-    pub fn parse(text: &str) -> Result<Self, NoColumn> {
-        text.split(',').map(|name| Self::named(name.trim())).collect::<Result<_, _>>().map(Self)
-    }
-
-    /// The column of this name; its unit may be left out.
-    fn named(name: &str) -> Result<Column, NoColumn> {
-        let is = |column: &&Column| column.name == name || column.short() == name;
-        COLUMNS.iter().find(is).copied().ok_or_else(|| NoColumn(name.to_owned()))
-    }
-
-    /// The columns in their order.
-    pub fn iter(&self) -> impl Iterator<Item = &Column> {
-        self.0.iter()
-    }
-
-    /// Their names.
-    pub fn names(&self) -> Vec<&'static str> {
-        self.0.iter().map(|column| column.name).collect()
-    }
-}
+use crate::decimal::Text;
+use columns::Field;
+pub use columns::{COLUMNS, Column, Columns, NoColumn};
+use rows::{Fields, FlowRows};
 
 /// How much is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -179,10 +55,10 @@ pub enum Form {
 #[derive(Debug)]
 pub struct Collector {
     columns: Columns,
+    /// What is read of each sender.
+    fields: Fields,
     limit: usize,
     flows: Vec<FlowRows>,
-    /// The row at hand.
-    row: Vec<Option<u64>>,
 }
 
 impl Collector {
@@ -197,20 +73,29 @@ impl Collector {
             Thinning::Every(every) => (every.as_nanos(), usize::MAX),
             Thinning::Points(points) => (0, points.max(16)),
         };
-        let width = columns.0.len();
-        let flows = flows.into_iter().map(|name| FlowRows::new(name, width, every)).collect();
-        Self { columns, limit, flows, row: vec![None; width] }
+        let fields = Fields::new(columns.iter().map(|column| column.field));
+        let flows = flows.into_iter().map(|name| FlowRows::new(name, every, &fields)).collect();
+        Self { columns, fields, limit, flows }
     }
 
-    /// The state of the sender of flow number `flow`; not before any other.
-    pub fn add(&mut self, at: Instant, flow: usize, state: &SenderState) {
+    /// The sender of flow number `flow` as it stands; not before any other.
+    #[inline(never)]
+    pub fn add(&mut self, at: Instant, flow: usize, sender: &impl Sender) {
         let Some(rows) = self.flows.get_mut(flow) else { return };
-        for (value, column) in self.row.iter_mut().zip(&self.columns.0) {
-            *value = (column.of)(state);
+        rows.add(at.as_nanos(), sender, &self.fields);
+        if rows.kept() > self.limit {
+            self.thin(flow);
         }
-        rows.add(at.as_nanos(), &self.row);
-        while rows.kept().len() > self.limit {
-            rows.widen(self.limit);
+    }
+
+    /// Has fewer rows of a flow.
+    #[cold]
+    fn thin(&mut self, flow: usize) {
+        // As many rows as there are of a bucket: the first, the last, two for each column.
+        let each = 2 + 2 * self.columns.iter().count();
+        let rows = &mut self.flows[flow];
+        while rows.kept() > self.limit {
+            rows.widen(self.limit, each, &self.fields);
         }
     }
 
@@ -220,7 +105,7 @@ impl Collector {
     }
 
     /// Hands over all rows by time, those of one moment by flow: the moment, the name of the flow,
-    /// and the value of each column, its decimal point left out.
+    /// and the value of each column, its decimal point left out. Nothing may be added afterwards.
     ///
     /// # Errors
     /// The first that `each` gives.
@@ -228,16 +113,34 @@ impl Collector {
         &mut self,
         mut each: impl FnMut(Instant, &str, &[Option<u64>]) -> Result<(), E>,
     ) -> Result<(), E> {
-        self.flows.iter_mut().for_each(FlowRows::close);
-        let mut all: Vec<(u64, usize, &[Option<u64>])> = Vec::new();
-        for (number, flow) in self.flows.iter().enumerate() {
-            all.extend(flow.kept().iter().map(|(at, row)| (at, number, row)));
+        self.flows.iter_mut().for_each(|flow| flow.close(&self.fields));
+        let flows = &self.flows;
+        self.walk(|at, flow, values| each(at, flows[flow].name(), values))
+    }
+
+    /// The same with the number of the flow, of what is kept.
+    fn walk<E>(
+        &self,
+        mut each: impl FnMut(Instant, usize, &[Option<u64>]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let fields: Vec<Field> = self.columns.iter().map(|column| column.field).collect();
+        let mut readers: Vec<_> = self.flows.iter().map(FlowRows::read).collect();
+        let firsts = readers.iter_mut().enumerate();
+        let mut next: BinaryHeap<Reverse<(u64, usize)>> =
+            firsts.filter_map(|(flow, reader)| Some(Reverse((reader.step()?, flow)))).collect();
+        let mut values = vec![None; fields.len()];
+        while let Some(mut first) = next.peek_mut() {
+            let Reverse((at, flow)) = *first;
+            for (value, &field) in values.iter_mut().zip(&fields) {
+                *value = readers[flow].value(field);
+            }
+            each(Instant::from_nanos(at), flow, &values)?;
+            match readers[flow].step() {
+                Some(at) => *first = Reverse((at, flow)),
+                None => drop(PeekMut::pop(first)),
+            }
         }
-        // Rows of a flow stay in their order.
-        all.sort_by_key(|&(at, number, _)| (at, number));
-        all.into_iter().try_for_each(|(at, number, row)| {
-            each(Instant::ZERO + Duration::from_nanos(at), self.flows[number].name(), row)
-        })
+        Ok(())
     }
 
     /// Writes all rows.
@@ -249,58 +152,66 @@ impl Collector {
         if form == Form::Csv {
             writeln!(out, "time_s,flow,{}", columns.names().join(","))?;
         }
-        let mut text = String::new();
-        self.rows(|at, flow, values| {
+        self.flows.iter_mut().for_each(|flow| flow.close(&self.fields));
+        let names: Vec<String> = self.flows.iter().map(|flow| form.name(flow.name())).collect();
+        let mut text = Text::new(256);
+        self.walk(|at, flow, values| {
             text.clear();
-            line(&mut text, form, &columns, at.as_nanos(), flow, values);
-            out.write_all(text.as_bytes())
+            line(&mut text, form, &columns, at.as_nanos(), &names[flow], values);
+            out.write_all(text.bytes())
         })
     }
 }
 
+impl Form {
+    /// The name of a flow, as a cell or a value.
+    fn name(self, flow: &str) -> String {
+        match self {
+            Self::Csv if flow.contains([',', '"', '\n', '\r']) => {
+                format!("\"{}\"", flow.replace('"', "\"\""))
+            }
+            Self::Csv => flow.to_owned(),
+            Self::JsonLines => serde_json::Value::from(flow).to_string(),
+        }
+    }
+}
+
 fn line(
-    line: &mut String,
+    line: &mut Text,
     form: Form,
     columns: &Columns,
     at: u64,
     flow: &str,
     values: &[Option<u64>],
 ) {
-    let seconds = format_args!("{}.{:09}", at / 1_000_000_000, at % 1_000_000_000).to_string();
-    // A String takes every text.
-    let _ = match form {
-        Form::Csv if flow.contains([',', '"', '\n', '\r']) => {
-            write!(line, "{seconds},\"{}\"", flow.replace('"', "\"\""))
-        }
-        Form::Csv => write!(line, "{seconds},{flow}"),
-        Form::JsonLines => {
-            let name = serde_json::Value::from(flow);
-            write!(line, "{{\"time_s\":{seconds},\"flow\":{name}")
-        }
-    };
+    let is_csv = form == Form::Csv;
+    if !is_csv {
+        line.word("{\"time_s\":");
+    }
+    line.fixed::<9>(at);
+    line.word(if is_csv { "," } else { ",\"flow\":" });
+    line.word(flow);
     for (column, value) in columns.iter().zip(values) {
-        let text = value.map_or(String::new(), |value| decimal(value, column.decimals));
-        let _ = match form {
-            Form::Csv => write!(line, ",{text}"),
-            Form::JsonLines if text.is_empty() => write!(line, ",\"{}\":null", column.name),
-            Form::JsonLines => write!(line, ",\"{}\":{text}", column.name),
-        };
+        line.byte(b',');
+        if !is_csv {
+            line.byte(b'"');
+            line.word(column.name);
+            line.word("\":");
+        }
+        match (value, column.decimals) {
+            (Some(value), 0) => line.whole(*value),
+            (Some(value), _) => line.fixed::<3>(*value),
+            (None, _) if is_csv => {}
+            (None, _) => line.word("null"),
+        }
     }
-    line.push_str(if form == Form::Csv { "\n" } else { "}\n" });
-}
-
-/// An integer with its decimal point set.
-fn decimal(value: u64, decimals: u32) -> String {
-    if decimals == 0 {
-        return value.to_string();
-    }
-    let one = 10_u64.pow(decimals);
-    format!("{}.{:0width$}", value / one, value % one, width = decimals as usize)
+    line.word(if is_csv { "\n" } else { "}\n" });
 }
 
 #[cfg(test)]
 mod tests {
-    use units::Offset;
+    use record::SenderState;
+    use units::{Bytes, Offset};
 
     use super::*;
 
@@ -378,6 +289,66 @@ mod tests {
             assert_eq!(cells(index).iter().max(), all.clone().max().as_ref());
             assert_eq!(cells(index).iter().min(), all.min().as_ref());
         }
+    }
+
+    /// A sender that knows its window, and is asked for nothing else.
+    struct Shy;
+
+    macro_rules! shy {
+        ($($field:ident: $type:ty),+) => {
+            impl Sender for Shy {
+                fn cwnd(&self) -> Bytes {
+                    Bytes(7)
+                }
+                $(fn $field(&self) -> $type {
+                    panic!("nobody wants to know {}", stringify!($field))
+                })+
+            }
+        };
+    }
+
+    shy! {
+        snd_una: Offset, snd_nxt: Offset, snd_max: Offset, ssthresh: Option<Bytes>, snd_wnd: Bytes,
+        mss: Bytes, buffered: Bytes, send_buffer: Bytes, srtt: Option<Duration>, rto: Duration,
+        in_recovery: bool, in_flight: Bytes, partial_acked: Bytes, pipe: Bytes,
+        pacing: Option<units::Rate>
+    }
+
+    #[test]
+    fn a_sender_is_asked_for_the_columns_alone() {
+        let columns = Columns::parse("cwnd,cwnd").unwrap();
+        let mut collector = Collector::new(columns, Thinning::None, ["up".to_owned()]);
+        collector.add(Instant::ZERO, 0, &Shy);
+        let mut out = Vec::new();
+        collector.write(Form::Csv, &mut out).unwrap();
+        let expected = "time_s,flow,cwnd_bytes,cwnd_bytes\n0.000000000,up,7,7\n";
+        assert_eq!(String::from_utf8(out).unwrap(), expected);
+    }
+
+    #[test]
+    fn the_last_row_of_a_moment_stays_and_so_does_one_that_comes_back() {
+        let rows = [(0, 1, 0), (1, 2, 0), (1, 3, 0), (2, 4, 0), (2, 3, 0), (3, 3, 0), (4, 1, 0)];
+        let text = written("cwnd", Thinning::None, Form::Csv, &rows);
+        let rows: Vec<&str> = text.lines().skip(1).collect();
+        let expected =
+            ["0.000000000,up,1", "0.001000000,up,3", "0.002000000,up,3", "0.004000000,up,1"];
+        assert_eq!(rows, expected);
+    }
+
+    #[test]
+    fn rows_of_several_flows_stand_by_time() {
+        let columns = Columns::parse("cwnd").unwrap();
+        let names = ["a, b", "c"].map(str::to_owned);
+        let mut collector = Collector::new(columns, Thinning::None, names);
+        for (millis, flow, cwnd) in [(0, 1, 5), (0, 0, 6), (1, 1, 7), (2, 0, 8), (2, 1, 9)] {
+            let at = Instant::ZERO + Duration::from_millis(millis);
+            collector.add(at, flow, &state(cwnd, 0));
+        }
+        let mut out = Vec::new();
+        collector.write(Form::Csv, &mut out).unwrap();
+        let expected = "time_s,flow,cwnd_bytes\n0.000000000,\"a, b\",6\n0.000000000,c,5\n\
+                        0.001000000,c,7\n0.002000000,\"a, b\",8\n0.002000000,c,9\n";
+        assert_eq!(String::from_utf8(out).unwrap(), expected);
     }
 
     #[test]

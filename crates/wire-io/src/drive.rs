@@ -4,7 +4,7 @@ use std::io::Write;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use packet::{Dir, Flags, Segment};
-use record::{Event, Movement, Recorder, SenderState, Who};
+use record::{Event, Movement, Recorder, Sender, SenderState, Who};
 use sha2::{Digest, Sha256};
 use sim::Observer;
 use sim::live::{Leaving, Live};
@@ -68,6 +68,17 @@ impl<O: Recorder, W: Write> Recorder for Watcher<'_, O, W> {
 
     fn record(&mut self, at: Instant, who: Who, event: Event, state: Option<&SenderState>) {
         self.user.record(at, who, event, state);
+    }
+
+    #[inline(always)]
+    fn record_sender(
+        &mut self,
+        at: Instant,
+        who: Who,
+        event: impl FnOnce() -> Event,
+        sender: &impl Sender,
+    ) {
+        self.user.record_sender(at, who, event, sender);
     }
 
     fn moved(&mut self, at: Instant, movement: Movement) {

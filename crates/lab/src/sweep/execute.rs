@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use cc::outside::Gone;
-use record::{Event, Movement, Recorder, SenderState, Who};
+use record::{Event, Movement, Recorder, Sender, SenderState, Who};
 use sim::Observer;
 use sim::scenario::Scenario;
 use trace::series::Form;
@@ -184,6 +184,19 @@ impl Recorder for Beside<'_> {
     fn record(&mut self, at: Instant, who: Who, event: Event, state: Option<&SenderState>) {
         self.0.record(at, who, event, state);
         self.1.record(at, who, event, state);
+    }
+
+    #[inline]
+    fn record_sender(
+        &mut self,
+        at: Instant,
+        who: Who,
+        event: impl FnOnce() -> Event,
+        sender: &impl Sender,
+    ) {
+        let event = event();
+        self.0.record_sender(at, who, || event, sender);
+        self.1.record_sender(at, who, || event, sender);
     }
 
     fn moved(&mut self, at: Instant, movement: Movement) {

@@ -105,9 +105,9 @@ impl Endpoint {
 
     #[inline(always)]
     pub(super) fn tell_full<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, at: Offset) {
-        cx.emit_with(|| {
+        cx.emit_of(self, || {
             let (at, len) = (self.payload_offset(at), self.link.mss);
-            (Event::Sent { at, len, kind: SentKind::New }, self.sender_state())
+            Event::Sent { at, len, kind: SentKind::New }
         });
     }
 
@@ -137,10 +137,9 @@ impl Endpoint {
             _ if plan.len > 0 || plan.fin => self.note_sent(cx, plan),
             _ => {}
         }
-        cx.emit_with(|| {
+        cx.emit_of(self, || {
             let at = self.payload_offset(plan.at);
-            let event = Event::Sent { at, len: plan.len as u32, kind: plan.kind };
-            (event, self.sender_state())
+            Event::Sent { at, len: plan.len as u32, kind: plan.kind }
         });
     }
 

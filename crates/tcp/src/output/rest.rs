@@ -82,9 +82,9 @@ impl Endpoint {
         if self.has_blocks() {
             self.write_blocks(0, slot);
         }
-        cx.emit_with(|| {
+        cx.emit_of(self, || {
             let at = self.payload_offset(at);
-            (Event::Sent { at, len: 0, kind: SentKind::Ack }, self.sender_state())
+            Event::Sent { at, len: 0, kind: SentKind::Ack }
         });
     }
 

@@ -9,7 +9,7 @@ use lab::qlog::Qlog;
 use lab::series::SenderSeries;
 use lab::sharing::Sharing;
 use packet::Segment;
-use record::{Event, Movement, Recorder, SenderState, Who};
+use record::{Event, Movement, Recorder, Sender, SenderState, Who};
 use sim::Observer;
 use trace::csv::CsvRecorder;
 use units::Instant;
@@ -27,6 +27,19 @@ impl<O: Observer> Recorder for Beside<'_, O> {
     fn record(&mut self, at: Instant, who: Who, event: Event, state: Option<&SenderState>) {
         self.0.record(at, who, event, state);
         self.1.record(at, who, event, state);
+    }
+
+    #[inline]
+    fn record_sender(
+        &mut self,
+        at: Instant,
+        who: Who,
+        event: impl FnOnce() -> Event,
+        sender: &impl Sender,
+    ) {
+        let event = event();
+        self.0.record_sender(at, who, || event, sender);
+        self.1.record_sender(at, who, || event, sender);
     }
 
     fn moved(&mut self, at: Instant, movement: Movement) {
@@ -98,14 +111,48 @@ impl Recorder for Rows {
     const ON: bool = true;
 
     fn record(&mut self, at: Instant, who: Who, event: Event, state: Option<&SenderState>) {
+        if let Some(series) = &mut self.series {
+            series.record(at, who, event, state);
+        }
+        self.record_other(at, who, event, state);
+    }
+
+    fn record_sender(
+        &mut self,
+        at: Instant,
+        who: Who,
+        event: impl FnOnce() -> Event,
+        sender: &impl Sender,
+    ) {
+        let event = event();
+        if let Some(series) = &mut self.series {
+            series.record_sender(at, who, || event, sender);
+        }
+        if self.wants_all() {
+            self.record_other(at, who, event, Some(&sender.row()));
+        }
+    }
+}
+
+impl Rows {
+    /// Does anybody want to know of every event?
+    fn wants_all(&self) -> bool {
+        #[cfg(feature = "parquet")]
+        if self.parquet.is_some() {
+            return true;
+        }
+        let Self { csv, curves, bblog, siftr, qlog, .. } = self;
+        let logs = bblog.is_some() || siftr.is_some() || qlog.is_some();
+        logs || csv.is_some() || curves.is_some()
+    }
+
+    /// Tells all but the series.
+    fn record_other(&mut self, at: Instant, who: Who, event: Event, state: Option<&SenderState>) {
         if let Some(csv) = &mut self.csv {
             csv.record(at, who, event, state);
         }
         if let Some(curves) = &mut self.curves {
             curves.record(at, who, event, state);
-        }
-        if let Some(series) = &mut self.series {
-            series.record(at, who, event, state);
         }
         if let Some(log) = &mut self.bblog {
             log.record(at, who, event, state);
