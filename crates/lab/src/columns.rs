@@ -3,6 +3,11 @@
 //!
 //! Each column says its unit and what it means in the metadata of its field (`unit`,
 //! `description`); what the table is of stands in the metadata of the schema.
+//!
+//! Whole numbers are written as what they differ by from the row before (DELTA_BINARY_PACKED): most
+//! either grow all the time or stay as they are, and a dictionary would look each of them up. Texts
+//! and other numbers, of which there are few, have a dictionary; times, no two of which are alike,
+//! none.
 
 mod events;
 mod runs;
@@ -15,17 +20,21 @@ use arrow_array::builder::{BooleanBuilder, Float64Builder, StringBuilder, UInt64
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Metadata, Schema};
 use parquet::arrow::ArrowWriter;
-use parquet::basic::Compression;
+use parquet::basic::{Compression, Encoding};
 use parquet::errors::ParquetError;
-use parquet::file::properties::WriterProperties;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::schema::types::ColumnPath;
 use sim::scenario::Scenario;
 
 pub use events::EventColumns;
 pub use runs::RunColumns;
 pub use series::write_series;
 
-/// Rows that are written together.
+/// Rows of a group, which has its own dictionaries.
 const ROW_GROUP: usize = 1 << 16;
+
+/// Rows that are encoded together: few enough to stay in a cache until they are.
+const TOGETHER: usize = 1 << 10;
 
 /// A column.
 struct Column {
@@ -40,6 +49,8 @@ struct Column {
 enum Kind {
     Whole,
     Number,
+    /// A number that hardly ever comes twice.
+    Moment,
     Text,
     Switch,
 }
@@ -74,7 +85,7 @@ impl Column {
     fn field(&self) -> Field {
         let kind = match self.kind {
             Kind::Whole => DataType::UInt64,
-            Kind::Number => DataType::Float64,
+            Kind::Number | Kind::Moment => DataType::Float64,
             Kind::Text => DataType::Utf8,
             Kind::Switch => DataType::Boolean,
         };
@@ -108,7 +119,7 @@ impl Builder {
     fn new(kind: Kind) -> Self {
         match kind {
             Kind::Whole => Self::Whole(UInt64Builder::new()),
-            Kind::Number => Self::Number(Float64Builder::new()),
+            Kind::Number | Kind::Moment => Self::Number(Float64Builder::new()),
             Kind::Text => Self::Text(StringBuilder::new()),
             Kind::Switch => Self::Switch(BooleanBuilder::new()),
         }
@@ -149,6 +160,27 @@ fn of_writer(error: ParquetError) -> io::Error {
     }
 }
 
+/// How each column is written.
+fn properties(columns: &[Column]) -> WriterProperties {
+    let mut to = WriterProperties::builder()
+        .set_compression(Compression::SNAPPY)
+        .set_max_row_group_row_count(Some(ROW_GROUP));
+    for column in columns {
+        // The path of a name with dots in it is that name.
+        let path = || ColumnPath::new(vec![column.name.clone()]);
+        to = match column.kind {
+            Kind::Whole => to
+                .set_column_dictionary_enabled(path(), false)
+                .set_column_encoding(path(), Encoding::DELTA_BINARY_PACKED),
+            Kind::Moment => to.set_column_dictionary_enabled(path(), false),
+            // Every group has about the same names.
+            Kind::Text => to.set_column_statistics_enabled(path(), EnabledStatistics::None),
+            Kind::Number | Kind::Switch => to,
+        };
+    }
+    to.build()
+}
+
 /// A table that is being written.
 struct Table<W: Write + Send> {
     writer: ArrowWriter<W>,
@@ -164,9 +196,9 @@ impl<W: Write + Send> Table<W> {
         let about = about.iter().map(|(key, value)| ((*key).to_owned(), value.clone()));
         let schema = Schema::new(fields).with_metadata(about.collect::<Metadata>());
         let schema = Arc::new(schema);
-        let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
+        let properties = Some(properties(columns));
         let writer =
-            ArrowWriter::try_new(out, Arc::clone(&schema), Some(properties)).map_err(of_writer)?;
+            ArrowWriter::try_new(out, Arc::clone(&schema), properties).map_err(of_writer)?;
         let builders = columns.iter().map(|column| Builder::new(column.kind)).collect();
         Ok(Self { writer, schema, builders, rows: 0 })
     }
@@ -178,7 +210,13 @@ impl<W: Write + Send> Table<W> {
             builder.push(cells.next().unwrap_or(Cell::None));
         }
         self.rows += 1;
-        if self.rows == ROW_GROUP { self.flush() } else { Ok(()) }
+        if self.rows == TOGETHER { self.flush() } else { Ok(()) }
+    }
+
+    /// Adds rows, of each column its values.
+    fn write(&mut self, columns: Vec<ArrayRef>) -> io::Result<()> {
+        let batch = RecordBatch::try_new(Arc::clone(&self.schema), columns);
+        self.writer.write(&batch.map_err(io::Error::other)?).map_err(of_writer)
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -186,11 +224,8 @@ impl<W: Write + Send> Table<W> {
             return Ok(());
         }
         let arrays = self.builders.iter_mut().map(Builder::finish).collect();
-        let batch = RecordBatch::try_new(Arc::clone(&self.schema), arrays);
-        self.writer.write(&batch.map_err(io::Error::other)?).map_err(of_writer)?;
-        self.writer.flush().map_err(of_writer)?;
         self.rows = 0;
-        Ok(())
+        self.write(arrays)
     }
 
     fn finish(mut self) -> io::Result<W> {

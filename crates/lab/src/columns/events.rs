@@ -1,19 +1,32 @@
 //! Time series: the state of senders after each of their events, and what applications read.
 
 use std::io::{self, Write};
+use std::sync::Arc;
 
+use arrow_array::{ArrayRef, BooleanArray, Float64Array, StringArray, UInt64Array};
 use record::{Event, Recorder, SenderState, Who};
 use sim::Observer;
 use sim::scenario::Scenario;
 use units::{Bytes, Duration, Instant, Rate};
 
-use super::{Cell, Column, Kind, Table, of_run};
+use super::{Column, Kind, TOGETHER, Table, of_run};
+
+/// An event of a sender, or a read.
+struct Told {
+    at: Instant,
+    who: Who,
+    name: &'static str,
+    read: Option<u64>,
+    state: Option<SenderState>,
+}
 
 /// Writes a row for each event of a sender, and for each read of an application.
 pub struct EventColumns<W: Write + Send> {
     /// `None` once it has failed.
     table: Option<Table<W>>,
     failed: Option<io::Error>,
+    /// Rows that have not been written yet.
+    rows: Vec<Told>,
     hosts: Vec<String>,
     flows: Vec<String>,
 }
@@ -24,10 +37,10 @@ impl<W: Write + Send> EventColumns<W> {
     /// # Errors
     /// Those of the writer.
     pub fn new(scenario: &Scenario, sha256: &str, out: W) -> io::Result<Self> {
-        use Kind::{Number, Switch, Text, Whole};
+        use Kind::{Moment, Number, Switch, Text, Whole};
         let column = Column::new;
         let columns = [
-            column("time_s", Number, "s", "virtual time"),
+            column("time_s", Moment, "s", "virtual time"),
             column("time_ns", Whole, "ns", "the same, exactly"),
             column("host", Text, "", "name of the host it happened on"),
             column("flow", Text, "", "name of the flow"),
@@ -51,6 +64,7 @@ impl<W: Write + Send> EventColumns<W> {
         Ok(Self {
             table: Some(Table::new(&columns, &of_run("events", scenario, sha256), out)?),
             failed: None,
+            rows: Vec::with_capacity(TOGETHER),
             hosts: scenario.hosts.iter().map(|host| host.name.clone()).collect(),
             flows: scenario.flows.iter().map(|flow| flow.name.clone()).collect(),
         })
@@ -60,13 +74,76 @@ impl<W: Write + Send> EventColumns<W> {
     ///
     /// # Errors
     /// The first of the writer since the beginning.
-    pub fn finish(self) -> io::Result<W> {
+    pub fn finish(mut self) -> io::Result<W> {
+        self.write();
         match (self.table, self.failed) {
             (Some(table), _) => table.finish(),
             (None, Some(error)) => Err(error),
             (None, None) => Err(io::Error::other("the table is gone")),
         }
     }
+
+    #[inline(never)]
+    fn write(&mut self) {
+        let rows = core::mem::take(&mut self.rows);
+        if let Some(table) = &mut self.table
+            && let Err(error) = table.write(columns(&rows, &self.hosts, &self.flows))
+        {
+            self.failed = Some(error);
+            self.table = None;
+        }
+        self.rows = rows;
+        self.rows.clear();
+    }
+}
+
+/// The values of all columns in these rows.
+fn columns(rows: &[Told], hosts: &[String], flows: &[String]) -> Vec<ArrayRef> {
+    vec![
+        Arc::new(rows.iter().map(|row| Some(row.at.as_secs_f64())).collect::<Float64Array>()),
+        Arc::new(rows.iter().map(|row| Some(row.at.as_nanos())).collect::<UInt64Array>()),
+        Arc::new(text(rows, |row| named(hosts, row.who.host.0.into()))),
+        Arc::new(text(rows, |row| named(flows, row.who.flow.0 as usize))),
+        Arc::new(text(rows, |row| row.name)),
+        Arc::new(rows.iter().map(|row| row.read).collect::<UInt64Array>()),
+        whole(rows, |state| Some(state.snd_una.0)),
+        whole(rows, |state| Some(state.snd_nxt.0)),
+        whole(rows, |state| Some(state.snd_max.0)),
+        whole(rows, |state| Some(state.in_flight.get())),
+        whole(rows, |state| Some(state.pipe.get())),
+        whole(rows, |state| Some(state.cwnd.get())),
+        whole(rows, |state| state.ssthresh.map(Bytes::get)),
+        whole(rows, |state| Some(state.snd_wnd.get())),
+        whole(rows, |state| Some(state.mss.get())),
+        whole(rows, |state| Some(state.buffered.get())),
+        number(rows, |state| state.srtt.map(Duration::as_secs_f64)),
+        whole(rows, |state| state.pacing.map(Rate::bits_per_second)),
+        number(rows, |state| Some(state.rto.as_secs_f64())),
+        Arc::new(of_states(rows, |state| Some(state.in_recovery)).collect::<BooleanArray>()),
+    ]
+}
+
+fn named(names: &[String], at: usize) -> &str {
+    names.get(at).map_or("", |name| name)
+}
+
+fn text<'a>(rows: &'a [Told], of: impl Fn(&'a Told) -> &'a str) -> StringArray {
+    StringArray::from_iter_values(rows.iter().map(of))
+}
+
+fn of_states<T>(
+    rows: &[Told],
+    of: impl Fn(&SenderState) -> Option<T>,
+) -> impl Iterator<Item = Option<T>> {
+    rows.iter().map(move |row| row.state.as_ref().and_then(&of))
+}
+
+fn whole(rows: &[Told], of: impl Fn(&SenderState) -> Option<u64>) -> ArrayRef {
+    Arc::new(of_states(rows, of).collect::<UInt64Array>())
+}
+
+fn number(rows: &[Told], of: impl Fn(&SenderState) -> Option<f64>) -> ArrayRef {
+    Arc::new(of_states(rows, of).collect::<Float64Array>())
 }
 
 impl<W: Write + Send> Recorder for EventColumns<W> {
@@ -77,41 +154,13 @@ impl<W: Write + Send> Recorder for EventColumns<W> {
             Event::Read { bytes, .. } => Some(u64::from(bytes)),
             _ => None,
         };
-        let Some(table) = self.table.as_mut().filter(|_| read.is_some() || state.is_some()) else {
+        if read.is_none() && state.is_none() || self.table.is_none() {
             return;
-        };
-        let name = |names: &'_ [String], at: usize| names.get(at).cloned().unwrap_or_default();
-        let (host, flow) =
-            (name(&self.hosts, who.host.0.into()), name(&self.flows, who.flow.0 as usize));
-        let head = [
-            Cell::Number(at.as_secs_f64()),
-            Cell::Whole(at.as_nanos()),
-            Cell::Text(&host),
-            Cell::Text(&flow),
-            Cell::Text(trace::csv::name(&event)),
-            Cell::from(read),
-        ];
-        let cells = state.map(|state| {
-            [
-                Cell::Whole(state.snd_una.0),
-                Cell::Whole(state.snd_nxt.0),
-                Cell::Whole(state.snd_max.0),
-                Cell::Whole(state.in_flight.get()),
-                Cell::Whole(state.pipe.get()),
-                Cell::Whole(state.cwnd.get()),
-                Cell::from(state.ssthresh.map(Bytes::get)),
-                Cell::Whole(state.snd_wnd.get()),
-                Cell::Whole(state.mss.get()),
-                Cell::Whole(state.buffered.get()),
-                Cell::from(state.srtt.map(Duration::as_secs_f64)),
-                Cell::from(state.pacing.map(Rate::bits_per_second)),
-                Cell::Number(state.rto.as_secs_f64()),
-                Cell::Switch(state.in_recovery),
-            ]
-        });
-        if let Err(error) = table.push(head.into_iter().chain(cells.into_iter().flatten())) {
-            self.failed = Some(error);
-            self.table = None;
+        }
+        let (name, state) = (trace::csv::name(&event), state.copied());
+        self.rows.push(Told { at, who, name, read, state });
+        if self.rows.len() == TOGETHER {
+            self.write();
         }
     }
 }

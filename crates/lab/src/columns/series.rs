@@ -19,7 +19,7 @@ pub fn write_series<W: Write + Send>(
 ) -> io::Result<W> {
     let known: Vec<_> = collector.columns().iter().copied().collect();
     let mut columns = vec![
-        Column::new("time_s", Kind::Number, "s", "virtual time"),
+        Column::new("time_s", Kind::Moment, "s", "virtual time"),
         Column::new("time_ns", Kind::Whole, "ns", "the same, exactly"),
         Column::new("flow", Kind::Text, "", "name of the flow"),
     ];

@@ -7,6 +7,9 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, UInt64Type};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
+use record::{Event, Recorder, SenderState, Who};
+use units::{Bytes, Duration, Instant, Rate};
+
 use super::*;
 use crate::scenario::{Overrides, Study, StudyOverrides, load};
 use crate::sweep::Row;
@@ -96,6 +99,73 @@ fn the_events_of_a_run_come_back() {
     }
     assert_eq!(read, [100_000, 50_000]);
     assert_eq!(most, outcome.flows.iter().map(|flow| flow.max_cwnd.get()).max().unwrap());
+}
+
+/// Keeps what a table of events is to tell.
+#[derive(Default)]
+struct Told(Vec<(Instant, Option<u64>, Option<SenderState>)>);
+
+impl Recorder for Told {
+    const ON: bool = true;
+
+    fn record(&mut self, at: Instant, _: Who, event: Event, state: Option<&SenderState>) {
+        let read = match event {
+            Event::Read { bytes, .. } => Some(u64::from(bytes)),
+            _ => None,
+        };
+        if read.is_some() || state.is_some() {
+            self.0.push((at, read, state.copied()));
+        }
+    }
+}
+
+impl sim::Observer for Told {}
+
+#[test]
+fn every_value_of_every_event_comes_back() {
+    let loaded = load(SCENARIO, "two.toml", &Overrides::default()).unwrap();
+    let mut told = Told::default();
+    sim::run(&loaded.scenario, &mut told).unwrap();
+    let mut out = EventColumns::new(&loaded.scenario, &loaded.sha256, Vec::new()).unwrap();
+    sim::run(&loaded.scenario, &mut out).unwrap();
+    let (_, batches) = read(out.finish().unwrap());
+    let whole = |name: &str| -> Vec<Option<u64>> {
+        let of =
+            |batch| column(batch, name).as_primitive::<UInt64Type>().iter().collect::<Vec<_>>();
+        batches.iter().flat_map(of).collect()
+    };
+    let number = |name: &str| -> Vec<Option<f64>> {
+        let of =
+            |batch| column(batch, name).as_primitive::<Float64Type>().iter().collect::<Vec<_>>();
+        batches.iter().flat_map(of).collect()
+    };
+    // More than are encoded together.
+    assert!(told.0.len() > TOGETHER, "{}", told.0.len());
+    let times: Vec<_> = told.0.iter().map(|(at, ..)| Some(at.as_nanos())).collect();
+    assert_eq!(whole("time_ns"), times);
+    let seconds: Vec<_> = told.0.iter().map(|(at, ..)| Some(at.as_secs_f64())).collect();
+    assert_eq!(number("time_s"), seconds);
+    assert_eq!(whole("read_bytes"), told.0.iter().map(|told| told.1).collect::<Vec<_>>());
+    let states = |of: fn(&SenderState) -> Option<u64>| -> Vec<Option<u64>> {
+        told.0.iter().map(|told| told.2.as_ref().and_then(of)).collect()
+    };
+    assert_eq!(whole("snd_una_bytes"), states(|state| Some(state.snd_una.0)));
+    assert_eq!(whole("snd_nxt_bytes"), states(|state| Some(state.snd_nxt.0)));
+    assert_eq!(whole("snd_max_bytes"), states(|state| Some(state.snd_max.0)));
+    assert_eq!(whole("in_flight_bytes"), states(|state| Some(state.in_flight.get())));
+    assert_eq!(whole("pipe_bytes"), states(|state| Some(state.pipe.get())));
+    assert_eq!(whole("cwnd_bytes"), states(|state| Some(state.cwnd.get())));
+    assert_eq!(whole("ssthresh_bytes"), states(|state| state.ssthresh.map(Bytes::get)));
+    assert_eq!(whole("snd_wnd_bytes"), states(|state| Some(state.snd_wnd.get())));
+    assert_eq!(whole("mss_bytes"), states(|state| Some(state.mss.get())));
+    assert_eq!(whole("buffered_bytes"), states(|state| Some(state.buffered.get())));
+    assert_eq!(whole("pacing_bps"), states(|state| state.pacing.map(Rate::bits_per_second)));
+    let spans = |of: fn(&SenderState) -> Option<Duration>| -> Vec<Option<f64>> {
+        let of = |state: &SenderState| of(state).map(Duration::as_secs_f64);
+        told.0.iter().map(|told| told.2.as_ref().and_then(of)).collect()
+    };
+    assert_eq!(number("srtt_s"), spans(|state| state.srtt));
+    assert_eq!(number("rto_s"), spans(|state| Some(state.rto)));
 }
 
 #[test]
