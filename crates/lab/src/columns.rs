@@ -62,7 +62,6 @@ enum Cell<'a> {
     Whole(u64),
     Number(f64),
     Text(&'a str),
-    Switch(bool),
 }
 
 impl From<Option<u64>> for Cell<'_> {
@@ -125,13 +124,13 @@ impl Builder {
         }
     }
 
-    /// Adds a value; one of another kind than the column's counts as none.
+    /// Adds a value; one of another kind than the column's counts as none. No table that is put
+    /// together cell by cell has switches.
     fn push(&mut self, cell: Cell<'_>) {
         match (self, cell) {
             (Self::Whole(column), Cell::Whole(value)) => column.append_value(value),
             (Self::Number(column), Cell::Number(value)) => column.append_value(value),
             (Self::Text(column), Cell::Text(value)) => column.append_value(value),
-            (Self::Switch(column), Cell::Switch(value)) => column.append_value(value),
             (Self::Whole(column), _) => column.append_null(),
             (Self::Number(column), _) => column.append_null(),
             (Self::Text(column), _) => column.append_null(),

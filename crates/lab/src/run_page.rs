@@ -13,7 +13,7 @@ mod sharing;
 mod tables;
 
 use packet::Segment;
-use record::{Event, Movement, Recorder, SenderState, Who};
+use record::{Event, Movement, Recorder, Sender, SenderState, Who};
 use report::page::{Page, Part};
 use report::plots::Plots;
 use sim::scenario::{Scenario, TapPlace};
@@ -194,6 +194,20 @@ impl Recorder for RunStory {
         story.record(at, event, state);
         if let Event::Acked { una, .. } = event {
             self.needless.on_acked(flow, una.0);
+        }
+    }
+
+    #[inline]
+    fn record_sender(
+        &mut self,
+        at: Instant,
+        who: Who,
+        event: impl FnOnce() -> Event,
+        sender: &impl Sender,
+    ) {
+        // Of those who receive nothing is told.
+        if self.flows.get(who.flow.0 as usize).is_some_and(|story| story.concerns(who)) {
+            self.record(at, who, event(), Some(&sender.row()));
         }
     }
 

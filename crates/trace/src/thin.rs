@@ -25,7 +25,8 @@ struct Grid {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Bucket {
-    number: i64,
+    /// Where it begins.
+    from: i64,
     first: Point,
     low: Point,
     high: Point,
@@ -33,6 +34,16 @@ struct Bucket {
 }
 
 impl Grid {
+    /// Where the bucket begins that `x` lies in.
+    fn from(&self, x: i64) -> i64 {
+        x.wrapping_sub(x.rem_euclid(self.every))
+    }
+
+    /// Does `x` lie in the bucket that begins there? Asked for every value, hence without a division.
+    fn holds(&self, from: i64, x: i64) -> bool {
+        (x.wrapping_sub(from) as u64) < self.every as u64
+    }
+
     /// Widens buckets, from values that span so much.
     fn widen(&mut self, span: i64) {
         self.every = match self.every {
@@ -81,9 +92,8 @@ impl Curve {
     }
 
     fn put(&mut self, point: Point) {
-        let number = point.x.div_euclid(self.grid.every);
         match &mut self.open {
-            Some(bucket) if bucket.number == number => {
+            Some(bucket) if self.grid.holds(bucket.from, point.x) => {
                 if point.y < bucket.low.y {
                     bucket.low = point;
                 }
@@ -94,7 +104,7 @@ impl Curve {
             }
             open => {
                 let full = open.replace(Bucket {
-                    number,
+                    from: self.grid.from(point.x),
                     first: point,
                     low: point,
                     high: point,
@@ -150,13 +160,15 @@ pub struct Span {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spans {
     spans: Vec<Span>,
+    /// Where the bucket of the last of them begins.
+    from: i64,
     grid: Grid,
 }
 
 impl Spans {
     /// Of at most `limit` spans, at least 16.
     pub fn new(limit: usize) -> Self {
-        Self { spans: Vec::new(), grid: Grid { every: 0, limit: limit.max(16) } }
+        Self { spans: Vec::new(), from: 0, grid: Grid { every: 0, limit: limit.max(16) } }
     }
 
     /// Adds one, not before any other.
@@ -171,14 +183,17 @@ impl Spans {
     }
 
     fn put(&mut self, span: Span) {
-        let every = self.grid.every;
-        match self.spans.last_mut() {
-            Some(last) if every > 0 && last.x.div_euclid(every) == span.x.div_euclid(every) => {
-                last.low = last.low.min(span.low);
-                last.high = last.high.max(span.high);
+        if self.grid.every > 0 {
+            match self.spans.last_mut() {
+                Some(last) if self.grid.holds(self.from, span.x) => {
+                    last.low = last.low.min(span.low);
+                    last.high = last.high.max(span.high);
+                    return;
+                }
+                _ => self.from = self.grid.from(span.x),
             }
-            _ => self.spans.push(span),
         }
+        self.spans.push(span);
     }
 
     /// What is kept, and the width of the buckets: 0 if that is every one.
