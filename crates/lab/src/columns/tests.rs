@@ -123,7 +123,8 @@ impl sim::Observer for Told {}
 
 #[test]
 fn every_value_of_every_event_comes_back() {
-    let loaded = load(SCENARIO, "two.toml", &Overrides::default()).unwrap();
+    let longer = SCENARIO.replace("100kB", "600kB");
+    let loaded = load(&longer, "two.toml", &Overrides::default()).unwrap();
     let mut told = Told::default();
     sim::run(&loaded.scenario, &mut told).unwrap();
     let mut out = EventColumns::new(&loaded.scenario, &loaded.sha256, Vec::new()).unwrap();
