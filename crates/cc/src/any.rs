@@ -95,7 +95,7 @@ impl AnyController {
     /// Does an acknowledgment mean nothing to it, since the window is not what limits the flight
     /// ([`Acked::window_limited`], [`Acked::max_packets_out`])? So it is with Linux's, and need not be
     /// told.
-    #[inline]
+    #[inline(always)]
     pub fn ignores_ack(&self, window_limited: bool, max_packets_out: u32) -> bool {
         match &self.which {
             Which::LinuxReno(cc) => cc.ignores_ack(window_limited, max_packets_out),

@@ -4,12 +4,20 @@ use core::ops::{Deref, DerefMut};
 
 /// A value that takes room only once it is to be changed.
 #[derive(Debug, Clone)]
-pub(crate) struct Apart<T>(Option<Box<T>>);
+pub struct Apart<T>(Option<Box<T>>);
 
 /// What such a value is before it was ever changed.
-pub(crate) trait Beginning: Clone + 'static {
+pub trait Beginning: Clone + 'static {
     /// It.
     fn beginning() -> &'static Self;
+}
+
+impl<T> Apart<T> {
+    /// Was it ever to be changed?
+    #[inline(always)]
+    pub const fn stands(&self) -> bool {
+        self.0.is_some()
+    }
 }
 
 impl<T> Default for Apart<T> {

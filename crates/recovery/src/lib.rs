@@ -9,11 +9,13 @@
 //! told by time), [`burst_rack`] (its bursts), [`reordering`] (how far apart packets arrive), [`prr`]
 //! (how much may be sent meanwhile), [`undo`] and [`rack_undo`] (it was needless).
 //!
+//! [`apart`] keeps what most connections never need out of their way.
+//!
 //! Rates: [`delivery_rate`] (how fast the network delivers).
 //!
 //! What it does not do: it keeps no timer. The endpoint counts timeouts in a row and says so.
 
-mod apart;
+pub mod apart;
 pub mod burst_rack;
 pub mod delivery_rate;
 pub mod dsack;

@@ -29,7 +29,7 @@ use crate::apart::{Apart, Beginning};
 use crate::dsack::Block;
 use crate::ranges::Ranges;
 use order::{Resends, Time};
-use piece::{EXPIRED, LOST, PASSED, PROBE, PUSHED, RESENT, SACKED, WAS_PASSED};
+use piece::{COUNTED, EXPIRED, LOST, PASSED, PROBE, PUSHED, RESENT, SACKED, WAS_PASSED};
 
 /// Packets under way.
 #[derive(Debug, Clone)]
@@ -38,7 +38,8 @@ pub struct SendMap {
     pieces: VecDeque<Piece>,
     /// Number of the first piece, counted since the map began. Cursors are such numbers.
     base: u64,
-    sums: Sums,
+    /// All of them.
+    all: Count,
     /// What is known of losses; apart, since most of the time nothing is.
     losses: Apart<Losses>,
 }
@@ -46,6 +47,8 @@ pub struct SendMap {
 /// Reported, lost and sent again, and how far that was looked through.
 #[derive(Debug, Clone)]
 struct Losses {
+    /// The sums, but for that of all.
+    sums: Sums,
     /// Runs of reported pieces.
     sacked: Ranges,
     /// Pieces sent again, in the order of time.
@@ -70,6 +73,7 @@ struct Losses {
 
 /// Nothing was ever reported, lost or sent again.
 static NOTHING: Losses = Losses {
+    sums: Sums::NONE,
     sacked: Ranges::new(),
     resends: Resends::new(),
     once: 0,
@@ -100,12 +104,31 @@ pub struct Resent {
 impl SendMap {
     /// A map of nothing.
     pub fn new() -> Self {
-        Self { pieces: VecDeque::new(), base: 0, sums: Sums::default(), losses: Apart::default() }
+        Self { pieces: VecDeque::new(), base: 0, all: Count::default(), losses: Apart::default() }
     }
 
     /// The sums.
-    pub const fn sums(&self) -> &Sums {
-        &self.sums
+    #[inline(always)]
+    pub fn sums(&self) -> Sums {
+        Sums { all: self.all, ..self.losses.sums }
+    }
+
+    /// Counts a piece.
+    #[inline(always)]
+    fn count(&mut self, marks: u8, bytes: u64) {
+        self.all.add(bytes);
+        if marks & COUNTED != 0 {
+            self.losses.sums.count(marks, bytes);
+        }
+    }
+
+    /// The reverse of it.
+    #[inline(always)]
+    fn discount(&mut self, marks: u8, bytes: u64) {
+        self.all.take(bytes);
+        if marks & COUNTED != 0 {
+            self.losses.sums.discount(marks, bytes);
+        }
     }
 
     /// Nothing is under way.
@@ -118,10 +141,25 @@ impl SendMap {
         self.losses.lost_ever
     }
 
+    /// Was anything ever reported, lost or sent again?
+    #[inline(always)]
+    pub const fn knows_losses(&self) -> bool {
+        self.losses.stands()
+    }
+
+    /// Is anything lost, sent again or not?
+    #[inline(always)]
+    pub fn any_lost(&self) -> bool {
+        self.losses.stands() && self.losses.sums.lost.packets > 0
+    }
+
     /// Was each piece sent once, and is none of them reported or lost?
     #[inline]
     pub fn nothing_missing(&self) -> bool {
-        let sums = &self.sums;
+        if !self.losses.stands() {
+            return true;
+        }
+        let sums = &self.losses.sums;
         let marked = sums.sacked.packets | sums.lost.packets | sums.resent.packets;
         let waiting = self.losses.resends.len() | self.losses.relost.len();
         marked | sums.again_bytes | waiting as u64 == 0
@@ -177,7 +215,7 @@ impl SendMap {
             again: 0,
             marks: 0,
         });
-        self.sums.all.add(u64::from(len));
+        self.all.add(u64::from(len));
     }
 
     /// Room for more: as much again while it is little, then an eighth, for a flight may be very long.
@@ -207,10 +245,11 @@ impl SendMap {
             }
             see(piece);
             if piece.marks & !PUSHED == 0 && piece.again == 0 {
-                self.sums.all.take(bytes);
+                self.all.take(bytes);
             } else {
-                self.sums.discount(piece.marks, bytes);
-                self.sums.again_bytes -= u64::from(piece.again) * bytes;
+                let piece = *piece;
+                self.discount(piece.marks, bytes);
+                self.losses.sums.again_bytes -= u64::from(piece.again) * bytes;
                 self.losses.fresh_lost -= u64::from(piece.fresh_lost());
             }
             self.base += 1;
@@ -219,11 +258,15 @@ impl SendMap {
         if let Some(piece) = self.pieces.front_mut()
             && piece.start < una
         {
-            self.sums.discount(piece.marks, piece.len());
-            self.sums.again_bytes -= u64::from(piece.again) * (una - piece.start);
-            piece.len -= (una - piece.start) as u32;
+            let (cut, before) = (una - piece.start, *piece);
+            piece.len -= cut as u32;
             piece.start = una;
-            self.sums.count(piece.marks, piece.len());
+            let left = piece.len();
+            self.discount(before.marks, before.len());
+            self.count(before.marks, left);
+            if before.again > 0 {
+                self.losses.sums.again_bytes -= u64::from(before.again) * cut;
+            }
         }
         if !self.losses.sacked.is_empty() {
             self.losses.sacked.advance(una);
@@ -260,15 +303,15 @@ impl SendMap {
             self.pieces.pop_front();
         }
         self.base += row.packets;
-        self.sums.all.packets -= row.packets;
-        self.sums.all.bytes -= bytes;
+        self.all.packets -= row.packets;
+        self.all.bytes -= bytes;
         (row.packets > 0).then_some(row)
     }
 
     #[cold]
     fn shorten_first(&mut self, una: Offset, cut: u64) {
         if let Some(piece) = self.pieces.front_mut() {
-            self.sums.all.bytes -= cut;
+            self.all.bytes -= cut;
             piece.len -= cut as u32;
             piece.start = una;
         }
@@ -283,7 +326,7 @@ impl SendMap {
     }
 
     fn apply_blocks(&mut self, blocks: &[Block], mut see: impl FnMut(&Piece)) -> Count {
-        let before = self.sums.sacked;
+        let before = self.losses.sums.sacked;
         let (Some(first), Some(last)) = (self.pieces.front(), self.pieces.back()) else {
             return Count::default();
         };
@@ -294,8 +337,8 @@ impl SendMap {
             }
         }
         Count {
-            packets: self.sums.sacked.packets - before.packets,
-            bytes: self.sums.sacked.bytes - before.bytes,
+            packets: self.losses.sums.sacked.packets - before.packets,
+            bytes: self.losses.sums.sacked.bytes - before.bytes,
         }
     }
 
@@ -336,10 +379,11 @@ impl SendMap {
         while let Some(piece) = self.pieces.get_mut(at).filter(|piece| piece.end() <= end) {
             see(piece);
             let bytes = piece.len();
-            self.losses.fresh_lost -= u64::from(piece.fresh_lost());
-            self.sums.discount(piece.marks, bytes);
+            let losses = &mut *self.losses;
+            losses.fresh_lost -= u64::from(piece.fresh_lost());
+            losses.sums.discount(piece.marks, bytes);
             piece.marks = piece.marks & !(LOST | RESENT | EXPIRED) | SACKED;
-            self.sums.count(piece.marks, bytes);
+            losses.sums.count(piece.marks, bytes);
             to = piece.end();
             at += 1;
         }
@@ -366,16 +410,16 @@ impl SendMap {
             resent.count.add(piece.len());
             let passed = piece.passed();
             if piece.marks & EXPIRED != 0 {
-                self.sums.expired.take(piece.len());
+                self.losses.sums.expired.take(piece.len());
             }
             piece.marks &= !(PASSED | PROBE | EXPIRED);
             if !probe && piece.again < u8::MAX {
                 piece.again += 1;
-                self.sums.again_bytes += piece.len();
+                self.losses.sums.again_bytes += piece.len();
             }
             if !piece.sacked() {
                 if !piece.resent() {
-                    self.sums.resent.add(piece.len());
+                    self.losses.sums.resent.add(piece.len());
                 }
                 piece.marks |= RESENT;
                 if passed {
@@ -418,13 +462,13 @@ impl SendMap {
         let piece = &mut self.pieces[at];
         let bytes = piece.len();
         if piece.resent() {
-            self.sums.resent.take(bytes);
+            self.losses.sums.resent.take(bytes);
         }
         if piece.marks & EXPIRED != 0 {
-            self.sums.expired.take(bytes);
+            self.losses.sums.expired.take(bytes);
         }
         if !piece.lost() {
-            self.sums.lost.add(bytes);
+            self.losses.sums.lost.add(bytes);
         }
         piece.marks = piece.marks & !(RESENT | EXPIRED) | LOST;
         if piece.transmissions == 1 {
@@ -452,7 +496,7 @@ impl SendMap {
             }
             piece.marks &= !LOST;
         }
-        self.sums.lost = Count::default();
+        self.losses.sums.lost = Count::default();
         self.losses.fresh_lost = 0;
         self.losses.relost.clear();
         self.losses.once = self.base;
@@ -474,7 +518,7 @@ impl SendMap {
             }
             piece.marks &= !SACKED;
         }
-        self.sums.sacked = Count::default();
+        self.losses.sums.sacked = Count::default();
         self.losses.sacked.clear();
         self.losses.once = self.base;
         self.losses.expired = self.base;
@@ -483,15 +527,15 @@ impl SendMap {
     /// Cuts the piece at `at` in two at `place`, which lies within.
     fn cut(&mut self, at: usize, place: Offset) {
         let piece = &mut self.pieces[at];
-        let mut upper = *piece;
-        self.sums.discount(piece.marks, piece.len());
+        let (whole, mut upper) = (*piece, *piece);
         piece.len = (place - piece.start) as u32;
         piece.marks &= !PUSHED;
         upper.start = place;
         upper.len -= piece.len;
         let lower = *piece;
-        self.sums.count(lower.marks, lower.len());
-        self.sums.count(upper.marks, upper.len());
+        self.discount(whole.marks, whole.len());
+        self.count(lower.marks, lower.len());
+        self.count(upper.marks, upper.len());
         self.pieces.insert(at + 1, upper);
         let id = self.base + at as u64;
         let losses = &mut *self.losses;

@@ -6,7 +6,7 @@
 
 use units::{Duration, Instant};
 
-use crate::profile::AckRule;
+use crate::profile::{AckRule, SharedProfile};
 
 /// What to do about a segment of in-order data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub(crate) enum Decision {
 /// The rule with its state.
 #[derive(Debug, Clone)]
 pub(crate) struct AckPolicy {
-    rule: AckRule,
+    profile: SharedProfile,
     /// Linux: ACKs still to be sent at once.
     quick: u32,
     /// Linux: ACK timeout, doubled when the timer fires.
@@ -76,19 +76,19 @@ pub(crate) struct Arrival {
 }
 
 impl AckPolicy {
-    pub(crate) const fn new(rule: AckRule) -> Self {
-        let ato = match rule {
+    pub(crate) fn new(profile: &SharedProfile) -> Self {
+        let ato = match profile.acks {
             AckRule::FreeBsd { timeout, .. } | AckRule::Rfc { timeout } => timeout,
             AckRule::Linux { min, .. } => min,
         };
-        Self { rule, quick: 0, ato, last_data: None }
+        Self { profile: profile.clone(), quick: 0, ato, last_data: None }
     }
 
     /// In-order data arrived; `None` if the policy is Linux's, which asks for more
     /// ([`AckPolicy::on_data`]).
     #[inline(always)]
     pub(crate) fn on_plain_data(&mut self, a: &PlainArrival) -> Option<Decision> {
-        let within = match self.rule {
+        let within = match self.profile.acks {
             AckRule::Linux { .. } => return None,
             _ if a.filled => None,
             AckRule::FreeBsd { delayed, timeout } => {
@@ -104,7 +104,7 @@ impl AckPolicy {
     /// In-order data arrived at a Linux host; others answer at once.
     pub(crate) fn on_data(&mut self, a: &Arrival) -> Decision {
         let before = self.last_data.replace(a.now);
-        match self.rule {
+        match self.profile.acks {
             AckRule::Linux { min, max, .. } if !a.filled || a.gap_left => {
                 self.follow(before.map(|before| a.now.since(before)), a);
                 match self.at_once(a) {
@@ -122,14 +122,14 @@ impl AckPolicy {
 
     /// Data arrived behind a gap.
     pub(crate) fn on_gap(&mut self, a: &Arrival) -> Decision {
-        let linux = matches!(self.rule, AckRule::Linux { .. });
+        let linux = matches!(self.profile.acks, AckRule::Linux { .. });
         if linux && !self.at_once(a) { Decision::Compress } else { Decision::Now }
     }
 
     /// Only what had arrived before: Linux acknowledges the next ones at once
     /// (tcp_enter_quickack_mode).
     pub(crate) fn on_old_data(&mut self, rcv_wnd: u64, mss: u64) {
-        if let AckRule::Linux { min, .. } = self.rule {
+        if let AckRule::Linux { min, .. } = self.profile.acks {
             self.hasten(rcv_wnd, mss);
             self.ato = min;
         }
@@ -138,7 +138,7 @@ impl AckPolicy {
     /// tcp_event_data_recv: the first data, and data after a long pause, is acknowledged at once; a
     /// delay follows the time between arrivals.
     fn follow(&mut self, since: Option<Duration>, a: &Arrival) {
-        let AckRule::Linux { min, .. } = self.rule else { return };
+        let AckRule::Linux { min, .. } = self.profile.acks else { return };
         let half = |span: Duration| Duration::from_nanos(span.as_nanos() / 2);
         match since {
             None => self.hasten(a.rcv_wnd, a.mss),
@@ -151,7 +151,7 @@ impl AckPolicy {
 
     /// tcp_incr_quickack.
     fn hasten(&mut self, rcv_wnd: u64, mss: u64) {
-        if let AckRule::Linux { quick_acks, .. } = self.rule {
+        if let AckRule::Linux { quick_acks, .. } = self.profile.acks {
             let by_window = (rcv_wnd / (2 * mss.max(1))).max(2) as u32;
             self.quick = self.quick.max(by_window.min(quick_acks));
         }
@@ -159,7 +159,7 @@ impl AckPolicy {
 
     /// The first question of __tcp_ack_snd_check.
     fn at_once(&mut self, a: &Arrival) -> bool {
-        let AckRule::Linux { always_quick, .. } = self.rule else { return true };
+        let AckRule::Linux { always_quick, .. } = self.profile.acks else { return true };
         if a.window_grew {
             self.quick |= 1;
         }
@@ -168,8 +168,8 @@ impl AckPolicy {
 
     /// The application has read all there was. Must the pending ACK go now? So in Linux if what
     /// was read came with PSH (tcp_cleanup_rbuf).
-    pub(crate) const fn on_read(&self, pushed: bool, unacked: u64, mss: u64) -> bool {
-        match self.rule {
+    pub(crate) fn on_read(&self, pushed: bool, unacked: u64, mss: u64) -> bool {
+        match self.profile.acks {
             AckRule::FreeBsd { .. } | AckRule::Rfc { .. } => false,
             AckRule::Linux { .. } => pushed || unacked > mss,
         }
@@ -187,7 +187,7 @@ impl AckPolicy {
 
     /// The delayed-ACK timer fired.
     pub(crate) fn on_timer(&mut self) {
-        if let AckRule::Linux { max, .. } = self.rule {
+        if let AckRule::Linux { max, .. } = self.profile.acks {
             self.ato = (self.ato + self.ato).min(max);
         }
     }
@@ -227,7 +227,7 @@ mod tests {
     }
 
     fn after_quick_acks() -> AckPolicy {
-        let mut policy = AckPolicy::new(Profile::named("linux-6.18").unwrap().acks);
+        let mut policy = AckPolicy::new(&Profile::named("linux-6.18").unwrap().into());
         for _ in 0..16 {
             policy.on_data(&arrival(1_448));
             policy.on_ack_sent();
@@ -259,7 +259,7 @@ mod tests {
         assert_eq!(policy.on_data(&Arrival { unacked: 1_448, ..filled }), Decision::Compress);
         assert_eq!(policy.on_data(&Arrival { gap_left: false, ..filled }), Decision::Now);
         assert_eq!(policy.on_gap(&Arrival { window_grew: true, ..gap }), Decision::Now);
-        let mut other = AckPolicy::new(Profile::named("freebsd-14.3").unwrap().acks);
+        let mut other = AckPolicy::new(&Profile::named("freebsd-14.3").unwrap().into());
         let plain = PlainArrival { filled: true, ..plain(1_448, 1_448) };
         assert_eq!(other.on_gap(&gap), Decision::Now);
         assert_eq!(other.on_plain_data(&plain), Some(Decision::Now));
@@ -267,7 +267,7 @@ mod tests {
 
     #[test]
     fn freebsd_delays_a_first_small_segment_only() {
-        let mut policy = AckPolicy::new(Profile::named("freebsd-13.2").unwrap().acks);
+        let mut policy = AckPolicy::new(&Profile::named("freebsd-13.2").unwrap().into());
         let mut decide = |arrival| policy.on_plain_data(&arrival).unwrap();
         let forty = Decision::Within(Duration::from_millis(40));
         assert_eq!(decide(plain(1_448, 1_448)), forty);
@@ -279,7 +279,7 @@ mod tests {
 
     #[test]
     fn linux_acknowledges_the_first_segments_and_every_growth_at_once() {
-        let mut policy = AckPolicy::new(Profile::named("linux-6.18").unwrap().acks);
+        let mut policy = AckPolicy::new(&Profile::named("linux-6.18").unwrap().into());
         for n in 0..16 {
             assert_eq!(policy.on_data(&arrival(1_448)), Decision::Now, "segment {n}");
             policy.on_ack_sent();
@@ -304,7 +304,7 @@ mod tests {
 
     #[test]
     fn linux_answers_a_pushed_segment_once_it_is_read() {
-        let policy = AckPolicy::new(Profile::named("linux-6.18").unwrap().acks);
+        let policy = AckPolicy::new(&Profile::named("linux-6.18").unwrap().into());
         assert!(policy.on_read(true, 1_448, 1_448));
         assert!(!policy.on_read(false, 1_448, 1_448));
     }

@@ -140,6 +140,7 @@ impl Endpoint {
     }
 
     /// `snd_una` moves; what was acknowledged leaves the send buffer.
+    #[inline(always)]
     pub(crate) fn advance<R: Recorder>(
         &mut self,
         cx: &mut Cx<'_, R>,
@@ -317,7 +318,7 @@ impl Endpoint {
             Some(Sample::Echo { ms })
         };
         // The kernel counts its ticks from its own phase.
-        let phase = self.cfg.clock_phase;
+        let phase = self.clock.phase();
         let since = |sent: Instant| Sample::Timed { sent: sent + phase, acked: cx.now + phase };
         let timed = timed.map(|(_, sent)| sent);
         let sample = match self.rtt {

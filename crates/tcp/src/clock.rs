@@ -26,6 +26,12 @@ impl KernelClock {
         Self { hz, tick_nanos, phase, timestamp_base }
     }
 
+    /// How far into its tick it stood when the run began.
+    #[inline]
+    pub(crate) const fn phase(&self) -> Duration {
+        self.phase
+    }
+
     #[inline]
     fn nanos(&self, now: Instant) -> u64 {
         now.as_nanos().saturating_add(self.phase.as_nanos())

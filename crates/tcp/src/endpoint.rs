@@ -55,6 +55,27 @@ pub struct Config {
     pub draws: Stream,
 }
 
+/// What of it is asked for as long as the connection lasts.
+#[derive(Debug, Clone)]
+pub(crate) struct Kept {
+    pub(crate) profile: SharedProfile,
+    pub(crate) flow: FlowId,
+    pub(crate) isn: SeqNum,
+    pub(crate) side: Side,
+    pub(crate) ip: IpVersion,
+    pub(crate) tso: bool,
+    pub(crate) nodelay: bool,
+    pub(crate) keepalive: Option<Box<Keepalive>>,
+}
+
+/// The rest of it, as long as the endpoint may begin anew.
+#[derive(Debug, Clone)]
+pub(crate) struct Origin {
+    algorithm: cc::Algorithm,
+    timestamp: u32,
+    draws: Stream,
+}
+
 /// States of RFC 9293 section 3.3.2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
@@ -104,7 +125,9 @@ pub struct Totals {
 /// One side of a TCP connection.
 #[derive(Debug, Clone)]
 pub struct Endpoint {
-    pub(crate) cfg: Config,
+    pub(crate) cfg: Kept,
+    /// Until it is established.
+    pub(crate) origin: Option<Box<Origin>>,
     pub(crate) clock: KernelClock,
     pub(crate) state: State,
     pub(crate) cc: AnyController,
@@ -152,15 +175,57 @@ impl Endpoint {
             challenge: Challenge::new(profile.challenge),
             reset: None,
             snd: Send::new(&cfg),
-            rcv: Receive::new(window, AckPolicy::new(profile.acks)),
-            cfg,
+            rcv: Receive::new(window, AckPolicy::new(profile)),
+            cfg: Kept {
+                profile: cfg.profile,
+                flow: cfg.flow,
+                isn: cfg.isn,
+                side: cfg.side,
+                ip: cfg.ip,
+                tso: cfg.tso,
+                nodelay: cfg.nodelay,
+                keepalive: cfg.keepalive.map(Box::new),
+            },
+            origin: Some(Box::new(Origin {
+                algorithm: cfg.algorithm,
+                timestamp: cfg.timestamp,
+                draws: cfg.draws,
+            })),
+        }
+    }
+
+    /// What it was made of and what was changed since; `None` once it was established.
+    fn config(&self) -> Option<Config> {
+        let (cfg, origin) = (&self.cfg, self.origin.as_ref()?);
+        Some(Config {
+            profile: cfg.profile.clone(),
+            algorithm: origin.algorithm,
+            side: cfg.side,
+            flow: cfg.flow,
+            ip: cfg.ip,
+            isn: cfg.isn,
+            timestamp: origin.timestamp,
+            clock_phase: self.clock.phase(),
+            tso: cfg.tso,
+            nodelay: cfg.nodelay,
+            keepalive: cfg.keepalive.as_deref().copied(),
+            draws: origin.draws.clone(),
+        })
+    }
+
+    /// Forgets all that it has heard; without effect once it was established.
+    pub(crate) fn begin_anew(&mut self) {
+        if let Some(config) = self.config() {
+            *self = Self::new(config);
         }
     }
 
     /// Takes other first numbers; without effect once it has begun.
     pub fn renumber(&mut self, isn: SeqNum, timestamp: u32) {
-        if matches!(self.state, State::Closed | State::Listen) {
-            *self = Self::new(Config { isn, timestamp, ..self.cfg.clone() });
+        if matches!(self.state, State::Closed | State::Listen)
+            && let Some(config) = self.config()
+        {
+            *self = Self::new(Config { isn, timestamp, ..config });
         }
     }
 

@@ -170,6 +170,7 @@ impl Endpoint {
             let bound = (self.snd.max_wnd / 2).max(u64::from(self.cfg.profile.min_mss));
             self.link.mss = self.link.mss.min(u32::try_from(bound).unwrap_or(u32::MAX));
         }
+        self.origin = None;
         self.snd.repair = Repair::new(&self.cfg.profile, self.link.sack);
         let change = self.cc.on_established(&Established {
             now: cx.now,

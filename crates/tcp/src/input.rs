@@ -221,7 +221,7 @@ impl Endpoint {
         if seq == self.rcv.nxt {
             match (self.state, self.cfg.side) {
                 // A listener that was only knocked at goes on listening.
-                (State::SynReceived, Side::Server) => *self = Self::new(self.cfg.clone()),
+                (State::SynReceived, Side::Server) => self.begin_anew(),
                 // tcp_twcheck drops it, after RFC 1337.
                 (State::TimeWait, _) if self.cfg.profile.family == Family::FreeBsd => {}
                 (State::TimeWait, _) => {

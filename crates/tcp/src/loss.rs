@@ -64,7 +64,7 @@ impl Heard {
 
 impl Endpoint {
     /// Is what a timeout took for lost still being repaired?
-    pub(crate) const fn repairs_timeout(&self) -> bool {
+    pub(crate) fn repairs_timeout(&self) -> bool {
         matches!(&self.snd.repair, Repair::Timed(loss) if loss.repairs_timeout())
     }
 

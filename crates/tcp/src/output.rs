@@ -148,11 +148,11 @@ impl Endpoint {
     }
 
     /// A probe, or something lost that may go again now.
-    #[inline]
+    #[inline(always)]
     fn plan_repair(&mut self, now: Instant) -> Option<Plan> {
         let any = self.cc.in_recovery()
             || match &self.snd.repair {
-                Repair::Timed(loss) => loss.probe_is_due() || self.snd.map.sums().lost.packets > 0,
+                Repair::Timed(loss) => loss.probe_is_due() || self.snd.map.any_lost(),
                 Repair::Holes(_) | Repair::Duplicates(_) => false,
             };
         if any { self.plan_due_repair(now) } else { None }

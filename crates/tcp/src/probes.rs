@@ -144,7 +144,7 @@ impl Endpoint {
 
     /// Something was heard: the silence begins anew.
     pub(crate) fn rearm_keepalive<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
-        if let Some(keepalive) = self.cfg.keepalive
+        if let Some(keepalive) = self.cfg.keepalive.as_deref()
             && self.state == State::Established
         {
             self.snd.unanswered = 0;
@@ -155,7 +155,7 @@ impl Endpoint {
 
     /// The keepalive timer fired.
     pub(crate) fn on_keepalive_timer<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
-        let Some(keepalive) = self.cfg.keepalive else { return };
+        let Some(keepalive) = self.cfg.keepalive.as_deref().copied() else { return };
         // tcp_keepalive_timer: "It is alive without keepalive" while anything is to be acknowledged or
         // sent. FreeBSD's tcp_timer_keep does not look at that.
         if self.cfg.profile.family != Family::FreeBsd && self.data_end() > self.snd.una {

@@ -4,7 +4,7 @@
 //! Linux: tcp_init_buffer_space, tcp_sndbuf_expand, tcp_should_expand_sndbuf of tcp_input.c,
 //! sk_stream_is_writeable of sock.h.
 
-use crate::profile::SendBufferRule;
+use crate::profile::{SendBufferRule, SharedProfile};
 
 /// A writer is woken only for this much room (FreeBSD `so_snd.sb_lowat`).
 const FREEBSD_LOWAT: u64 = 2_048;
@@ -21,7 +21,7 @@ const LINUX_PER_MSS: u64 = 2_304;
 /// Bytes the application has handed over, from `snd_una` on.
 #[derive(Debug, Clone)]
 pub(crate) struct SendBuffer {
-    rule: SendBufferRule,
+    profile: SharedProfile,
     /// Room in the system's own measure: payload in FreeBSD, memory in Linux.
     size: u64,
     /// Payload bytes held.
@@ -35,12 +35,12 @@ pub(crate) struct SendBuffer {
 }
 
 impl SendBuffer {
-    pub(crate) fn new(rule: SendBufferRule) -> Self {
-        let size = match rule {
+    pub(crate) fn new(profile: &SharedProfile) -> Self {
+        let size = match profile.send_buffer {
             SendBufferRule::FreeBsd { space, .. } | SendBufferRule::Fixed { space } => space.get(),
             SendBufferRule::Linux { wmem } => wmem[1].get(),
         };
-        Self { rule, size, used: 0, mss: 1, starved: false, fixed: false }
+        Self { profile: profile.clone(), size, used: 0, mss: 1, starved: false, fixed: false }
     }
 
     /// The application says how large it is, in the system's own measure.
@@ -57,7 +57,7 @@ impl SendBuffer {
         (windows, initial_window): (u64, u64),
     ) {
         self.mss = u64::from(mss.max(1));
-        match self.rule {
+        match self.profile.send_buffer {
             SendBufferRule::FreeBsd { .. } => {
                 self.size = self.size.next_multiple_of(u64::from(maxseg));
             }
@@ -74,8 +74,8 @@ impl SendBuffer {
     }
 
     /// Size in payload bytes.
-    pub(crate) const fn capacity(&self) -> u64 {
-        match self.rule {
+    pub(crate) fn capacity(&self) -> u64 {
+        match self.profile.send_buffer {
             SendBufferRule::FreeBsd { .. } | SendBufferRule::Fixed { .. } => self.size,
             SendBufferRule::Linux { .. } => self.size * LINUX_TRUESIZE.1 / LINUX_TRUESIZE.0,
         }
@@ -85,11 +85,11 @@ impl SendBuffer {
     /// under which a writer sleeps.
     pub(crate) fn write(&mut self, offered: u64) -> u64 {
         let space = self.capacity().saturating_sub(self.used);
-        let least = match self.rule {
+        let least = match self.profile.send_buffer {
             SendBufferRule::FreeBsd { .. } => FREEBSD_LOWAT,
             SendBufferRule::Linux { .. } | SendBufferRule::Fixed { .. } => 1,
         };
-        let room = match self.rule {
+        let room = match self.profile.send_buffer {
             // tcp_sendmsg_locked asks only whether there is room at all, and then fills a packet.
             SendBufferRule::Linux { .. } => space.next_multiple_of(self.mss),
             SendBufferRule::FreeBsd { .. } | SendBufferRule::Fixed { .. } => space,
@@ -111,7 +111,7 @@ impl SendBuffer {
             return false;
         }
         let space = self.capacity().saturating_sub(self.used);
-        let enough = match self.rule {
+        let enough = match self.profile.send_buffer {
             SendBufferRule::FreeBsd { .. } => space >= FREEBSD_LOWAT,
             // sk_stream_is_writeable: at least half of what is queued is free.
             SendBufferRule::Linux { .. } => space >= self.used / 2 && space > 0,
@@ -129,7 +129,9 @@ impl SendBuffer {
     /// FreeBSD, on every pass of tcp_output: grows if the buffer is nearly full and what is in it
     /// unsent would fit the window. Returns the new size if it grew.
     pub(crate) fn autoscale(&mut self, snd_wnd: u64, sendwin: u64, unsent: u64) -> Option<u64> {
-        let SendBufferRule::FreeBsd { auto, inc, max, .. } = self.rule else { return None };
+        let SendBufferRule::FreeBsd { auto, inc, max, .. } = self.profile.send_buffer else {
+            return None;
+        };
         let grows = auto
             && !self.fixed
             && snd_wnd / 4 * 5 >= self.size
@@ -147,7 +149,7 @@ impl SendBuffer {
     /// Is it of those that [`SendBuffer::expand`] may make larger?
     #[inline]
     pub(crate) fn expands(&self) -> bool {
-        let SendBufferRule::Linux { wmem } = self.rule else { return false };
+        let SendBufferRule::Linux { wmem } = self.profile.send_buffer else { return false };
         !self.fixed && self.size < wmem[2].get()
     }
 
@@ -168,7 +170,7 @@ impl SendBuffer {
     }
 
     fn expand_linux(&mut self, windows: u64, cwnd_packets: u64) {
-        let SendBufferRule::Linux { wmem } = self.rule else { return };
+        let SendBufferRule::Linux { wmem } = self.profile.send_buffer else { return };
         let wanted = windows * cwnd_packets.max(10) * LINUX_PER_MSS;
         self.size = self.size.max(wanted.min(wmem[2].get()));
     }
@@ -180,7 +182,7 @@ mod tests {
     use crate::profile::Profile;
 
     fn freebsd() -> SendBuffer {
-        let mut buffer = SendBuffer::new(Profile::named("freebsd-13.2").unwrap().send_buffer);
+        let mut buffer = SendBuffer::new(&Profile::named("freebsd-13.2").unwrap().into());
         buffer.on_established(1_460, 1_448, (2, 10));
         buffer
     }
@@ -221,7 +223,7 @@ mod tests {
 
     #[test]
     fn linux_starts_with_room_for_two_windows_and_stops_at_wmem() {
-        let mut buffer = SendBuffer::new(Profile::named("linux-6.18").unwrap().send_buffer);
+        let mut buffer = SendBuffer::new(&Profile::named("linux-6.18").unwrap().into());
         buffer.on_established(1_460, 1_448, (2, 10));
         // golden/linux b1_lro45_cubic, `sndbuf` of the first row after the handshake.
         assert_eq!(buffer.size, 46_080);

@@ -24,7 +24,7 @@ impl Endpoint {
     /// `SO_KEEPALIVE` and the options beside it: probes of a silent peer, the silence counted from
     /// now.
     pub fn set_keepalive<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, wanted: Option<Keepalive>) {
-        self.cfg.keepalive = wanted;
+        self.cfg.keepalive = wanted.map(Box::new);
         if wanted.is_some() {
             self.rearm_keepalive(cx);
         } else {

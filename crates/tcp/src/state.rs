@@ -144,7 +144,7 @@ impl Send {
             max_wnd: 0,
             wl1: Offset(0),
             wl2: Offset(0),
-            buffer: SendBuffer::new(cfg.profile.send_buffer),
+            buffer: SendBuffer::new(&cfg.profile),
             fin: false,
             map: SendMap::new(),
             repair: Repair::Duplicates(None),

@@ -19,12 +19,15 @@ const ALL: [Purpose; 8] = [
 
 /// So many may be set in ticks, and with every segment.
 const TICKED: usize = slot(Purpose::Retransmit) + 1;
+const OTHERS: usize = ALL.len() - TICKED;
 
 /// One deadline for each purpose; [`Instant::MAX`] where there is none.
 #[derive(Debug, Clone)]
 pub(crate) struct Timers {
-    at: [Instant; ALL.len()],
-    /// The first of those that are seldom set, which stand behind the others.
+    at: [Instant; TICKED],
+    /// The others, which are seldom set, once one was.
+    others: Option<Box<[Instant; OTHERS]>>,
+    /// The first of those.
     rare: Instant,
     /// The first of those that were set since it was last asked for.
     fresh: Instant,
@@ -55,17 +58,43 @@ fn earliest(at: &[Instant]) -> Instant {
 impl Default for Timers {
     fn default() -> Self {
         let none = Instant::MAX;
-        Self { at: [none; ALL.len()], rare: none, fresh: none, tick: 0, spans: [0; TICKED] }
+        Self {
+            at: [none; TICKED],
+            others: None,
+            rare: none,
+            fresh: none,
+            tick: 0,
+            spans: [0; TICKED],
+        }
     }
 }
 
 impl Timers {
     #[inline]
     pub(crate) fn set(&mut self, purpose: Purpose, at: Instant) {
-        self.at[slot(purpose)] = at;
         self.fresh = self.fresh.min(at);
-        if slot(purpose) >= TICKED {
-            self.rare = earliest(&self.at[TICKED..]);
+        match self.at.get_mut(slot(purpose)) {
+            Some(place) => *place = at,
+            None => self.set_other(slot(purpose) - TICKED, at),
+        }
+    }
+
+    #[inline]
+    fn set_other(&mut self, place: usize, at: Instant) {
+        // To stop what never ran is nothing.
+        if self.others.is_some() || at != Instant::MAX {
+            let others = self.others.get_or_insert_with(|| Box::new([Instant::MAX; OTHERS]));
+            others[place] = at;
+            self.rare = earliest(&others[..]);
+        }
+    }
+
+    #[inline]
+    fn get(&self, purpose: Purpose) -> Instant {
+        let place = slot(purpose);
+        match self.at.get(place) {
+            Some(&at) => at,
+            None => self.others.as_ref().map_or(Instant::MAX, |others| others[place - TICKED]),
         }
     }
 
@@ -96,18 +125,18 @@ impl Timers {
 
     #[inline]
     pub(crate) fn runs(&self, purpose: Purpose) -> bool {
-        self.at[slot(purpose)] != Instant::MAX
+        self.get(purpose) != Instant::MAX
     }
 
     /// The deadline of that purpose.
     pub(crate) fn at(&self, purpose: Purpose) -> Option<Instant> {
-        Some(self.at[slot(purpose)]).filter(|&at| at != Instant::MAX)
+        Some(self.get(purpose)).filter(|&at| at != Instant::MAX)
     }
 
     /// When the next deadline is; [`Instant::MAX`] if there is none.
     #[inline]
     pub(crate) fn next_at(&self) -> Instant {
-        earliest(&self.at[..TICKED]).min(self.rare)
+        earliest(&self.at).min(self.rare)
     }
 
     /// When the next deadline is, if it may lie before `known`, which none did when this was last asked.
@@ -125,7 +154,7 @@ impl Timers {
     #[inline]
     pub(crate) fn next(&self) -> Option<(Instant, Purpose)> {
         let first = self.next_at();
-        let due = ALL.into_iter().find(|&purpose| self.at[slot(purpose)] == first);
+        let due = ALL.into_iter().find(|&purpose| self.get(purpose) == first);
         due.filter(|_| first != Instant::MAX).map(|purpose| (first, purpose))
     }
 

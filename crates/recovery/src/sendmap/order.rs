@@ -183,7 +183,7 @@ impl SendMap {
         let piece = &mut self.pieces[at];
         if piece.under_way() && piece.passed() && piece.marks & EXPIRED == 0 {
             piece.marks |= EXPIRED;
-            self.sums.expired.add(piece.len());
+            self.losses.sums.expired.add(piece.len());
         }
     }
 

@@ -31,6 +31,8 @@ pub(super) const WAS_PASSED: u8 = 1 << 4;
 pub(super) const PROBE: u8 = 1 << 5;
 /// Was passed, and its time is over (`RACK_WAS_LOST`); until it is sent again.
 pub(super) const EXPIRED: u8 = 1 << 6;
+/// What is counted beside [`Sums::all`].
+pub(super) const COUNTED: u8 = SACKED | LOST | RESENT | EXPIRED;
 /// Carries PSH whenever it is sent (`tcp_flags` of Linux's `tcp_skb_cb`).
 pub(super) const PUSHED: u8 = 1 << 7;
 
@@ -186,12 +188,20 @@ pub struct Sums {
 }
 
 impl Sums {
+    /// Over nothing.
+    pub(super) const NONE: Self = {
+        let none = Count { packets: 0, bytes: 0 };
+        Self { all: none, sacked: none, lost: none, resent: none, expired: none, again_bytes: 0 }
+    };
+
     /// Packets under way (tcp_packets_in_flight of Linux).
+    #[inline(always)]
     pub const fn packets_in_flight(&self) -> u64 {
         self.all.packets + self.resent.packets - self.sacked.packets - self.lost.packets
     }
 
     /// Bytes under way (RFC 6675 section 4).
+    #[inline(always)]
     pub const fn pipe(&self) -> u64 {
         self.all.bytes + self.resent.bytes - self.sacked.bytes - self.lost.bytes
     }
@@ -202,9 +212,8 @@ impl Sums {
         self.all.bytes + self.again_bytes - self.sacked.bytes - self.expired.bytes
     }
 
-    /// Counts a piece by its marks.
+    /// Counts a piece by its marks, but for [`Sums::all`].
     pub(super) const fn count(&mut self, marks: u8, bytes: u64) {
-        self.all.add(bytes);
         if marks & SACKED != 0 {
             self.sacked.add(bytes);
         }
@@ -221,7 +230,6 @@ impl Sums {
 
     /// The reverse of [`Sums::count`].
     pub(super) const fn discount(&mut self, marks: u8, bytes: u64) {
-        self.all.take(bytes);
         if marks & SACKED != 0 {
             self.sacked.take(bytes);
         }

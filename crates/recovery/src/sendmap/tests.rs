@@ -41,7 +41,7 @@ fn without_loss_packets_come_and_go() {
     assert_eq!((map.sums().packets_in_flight(), map.sums().pipe()), (3, 2_500));
     map.acknowledge(Offset(5_000), |_| {});
     assert!(map.is_empty());
-    assert_eq!(*map.sums(), Sums::default());
+    assert_eq!(map.sums(), Sums::default());
 }
 
 #[test]
@@ -420,7 +420,7 @@ fn check(map: &mut SendMap, plain: &[Plain]) -> Result<(), TestCaseError> {
         expired: count(&|p| p.expired),
         again_bytes: plain.iter().map(|p| p.again * (p.end - p.start)).sum(),
     };
-    prop_assert_eq!(*map.sums(), expected);
+    prop_assert_eq!(map.sums(), expected);
     for (piece, plain) in map.iter().zip(plain) {
         prop_assert_eq!((piece.start().0, piece.end().0), (plain.start, plain.end));
         if plain.under_way() {

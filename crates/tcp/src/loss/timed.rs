@@ -23,6 +23,7 @@ use cc::{Acked, Change, Controller, Recovered, Signal as Sign};
 use machine::Cx;
 use packet::Segment;
 use record::{Cause, Event, Purpose, Recorder};
+use recovery::apart::{Apart, Beginning};
 use recovery::dsack::{self, Block};
 use recovery::rack::{Found, Standing};
 use recovery::reordering::Reordering;
@@ -47,13 +48,10 @@ const LINUX_TIMEOUT_MIN: Duration = Duration::from_millis(2);
 #[derive(Debug, Clone)]
 pub(crate) struct TimedLoss {
     judge: Judge,
-    budget: Budget,
     tlp: Tlp,
     pto: PtoRule,
-    /// What Linux needs to take an episode back.
-    undo: Undo,
-    /// After a timeout: until this is acknowledged its losses are repaired, and no recovery begins.
-    timeout_until: Option<Offset>,
+    /// What a recovery, or a timeout's repair, has beside the judge's part.
+    episode: Apart<Episode>,
     /// A probe is to leave.
     probe_due: bool,
     /// When a probe for more than one packet was planned, unless an acknowledgment came since.
@@ -62,6 +60,26 @@ pub(crate) struct TimedLoss {
     frto: Frto,
     /// How far apart packets arrive.
     reordering: Reordering,
+}
+
+/// What is known of the last episode in which losses were repaired.
+#[derive(Debug, Clone)]
+struct Episode {
+    budget: Budget,
+    /// What Linux needs to take it back.
+    undo: Undo,
+    /// After a timeout: until this is acknowledged its losses are repaired, and no recovery begins.
+    timeout_until: Option<Offset>,
+}
+
+/// There was none yet.
+static NONE: Episode =
+    Episode { budget: Budget::None, undo: Undo::begin(Offset(0), 0, None), timeout_until: None };
+
+impl Beginning for Episode {
+    fn beginning() -> &'static Self {
+        &NONE
+    }
 }
 
 /// What an acknowledgment delivered.
@@ -94,11 +112,9 @@ impl TimedLoss {
         };
         Self {
             judge: Judge::new(rule),
-            budget: Budget::None,
             tlp: Tlp::new(probes),
             pto,
-            undo: Undo::begin(Offset(0), 0, None),
-            timeout_until: None,
+            episode: Apart::default(),
             probe_due: false,
             planned: None,
             frto: Frto::OFF,
@@ -127,8 +143,8 @@ impl TimedLoss {
 
 impl TimedLoss {
     /// Is what a timeout took for lost still being repaired?
-    pub(crate) const fn repairs_timeout(&self) -> bool {
-        self.timeout_until.is_some()
+    pub(crate) fn repairs_timeout(&self) -> bool {
+        self.episode.timeout_until.is_some()
     }
 }
 
@@ -150,7 +166,10 @@ impl Endpoint {
     /// What was under way when the recovery began, by RACK's PRR (`rc_prr_recovery_fs`).
     pub(crate) fn recovery_flight(&self) -> Option<u64> {
         match &self.snd.repair {
-            Repair::Timed(TimedLoss { budget: Budget::FreeBsd(prr), .. }) => Some(prr.recovery_fs),
+            Repair::Timed(loss) => match &loss.episode.budget {
+                Budget::FreeBsd(prr) => Some(prr.recovery_fs),
+                _ => None,
+            },
             _ => None,
         }
     }
@@ -346,7 +365,7 @@ impl Endpoint {
         let mut restored = None;
         if let Some(block) = duplicate {
             let packets = block.1.since(block.0).get().div_ceil(mss).max(1);
-            loss.undo.on_duplicate(block, packets, una);
+            loss.episode.undo.on_duplicate(block, packets, una);
             // The duplicate of a probe shows nothing of reordering; to FreeBSD nor does one within a
             // block (rack_log_ack), to Linux none before packets were seen to change places
             // (tcp_dsack_seen).
@@ -382,7 +401,7 @@ impl Endpoint {
 
     fn standing(&self, now: Instant) -> Standing {
         let in_recovery = match &self.snd.repair {
-            Repair::Timed(loss) => self.cc.in_recovery() || loss.timeout_until.is_some(),
+            Repair::Timed(loss) => self.cc.in_recovery() || loss.episode.timeout_until.is_some(),
             _ => false,
         };
         Standing {

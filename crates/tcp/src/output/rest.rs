@@ -16,9 +16,7 @@ impl Endpoint {
     pub(super) fn rests(&self) -> bool {
         let snd = &self.snd;
         let quiet = match &snd.repair {
-            Repair::Timed(loss) => {
-                !loss.probe_is_due() && snd.map.sums().lost.packets == 0 && !loss.waits()
-            }
+            Repair::Timed(loss) => !loss.probe_is_due() && !snd.map.any_lost() && !loss.waits(),
             Repair::Holes(_) | Repair::Duplicates(_) => true,
         };
         self.state == State::Established

@@ -18,7 +18,7 @@ use crate::loss::Repair;
 impl TimedLoss {
     /// Is nothing being repaired, probed or found out?
     fn is_calm(&self) -> bool {
-        self.timeout_until.is_none() && !self.tlp.probing() && !self.frto.sends_new_data()
+        self.episode.timeout_until.is_none() && !self.tlp.probing() && !self.frto.sends_new_data()
     }
 }
 

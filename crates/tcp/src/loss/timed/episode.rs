@@ -26,7 +26,7 @@ impl Endpoint {
         timed_of!(self).judge.leave();
         if self.cc.in_recovery() {
             self.cc.leave_recovery();
-            timed_of!(self).budget = Budget::None;
+            timed_of!(self).episode.budget = Budget::None;
         }
         self.emit_window(cx, Cause::Undone);
     }
@@ -46,7 +46,7 @@ impl Endpoint {
             return;
         }
         let in_recovery = self.cc.in_recovery();
-        if !in_recovery && timed_of!(self).timeout_until.is_none() {
+        if !in_recovery && timed_of!(self).episode.timeout_until.is_none() {
             return;
         }
         let point = self.cc.recovery_point();
@@ -54,9 +54,9 @@ impl Endpoint {
         let pipe = self.snd.map.sums().pipe();
         let nothing_resent = self.snd.map.sums().resent.packets == 0;
         let loss = timed_of!(self);
-        if loss.timeout_until.is_some_and(|end| heard.th_ack >= end) {
-            loss.timeout_until = None;
-            loss.undo.forget();
+        if loss.episode.timeout_until.is_some_and(|end| heard.th_ack >= end) {
+            loss.episode.timeout_until = None;
+            loss.episode.undo.forget();
             loss.judge.on_recovered();
             if let Some(rates) = &mut self.snd.rates {
                 rates.reneged = false;
@@ -68,10 +68,11 @@ impl Endpoint {
         // tcp_try_undo_recovery, tcp_try_undo_partial: while a retransmission is under way its own
         // acknowledgment is awaited.
         let settled = heard.th_ack >= point || nothing_resent;
-        let needless = (advances && settled && loss.undo.may(echo)) || loss.undo.all_duplicates();
+        let needless = (advances && settled && loss.episode.undo.may(echo))
+            || loss.episode.undo.all_duplicates();
         if loss.judge.takes_back() && needless {
-            loss.undo.forget();
-            loss.budget = Budget::None;
+            loss.episode.undo.forget();
+            loss.episode.budget = Budget::None;
             if let (Judge::Linux(rack), true) = (&mut loss.judge, heard.th_ack < point) {
                 // tcp_try_undo_partial: the hole was filled by what had been delayed.
                 let highest = self.snd.map.highest_sacked().unwrap_or(heard.th_ack);
@@ -83,9 +84,9 @@ impl Endpoint {
             let change = self.cc.on_congested(&self.congested(cx.now, Sign::SpuriousRecovery));
             self.note(cx, change, Cause::Undone);
         } else if heard.th_ack >= point {
-            let left = loss.budget.left(loss.judge.addback(), u64::from(self.link.mss));
-            loss.budget = Budget::None;
-            loss.undo.forget();
+            let left = loss.episode.budget.left(loss.judge.addback(), u64::from(self.link.mss));
+            loss.episode.budget = Budget::None;
+            loss.episode.undo.forget();
             loss.judge.on_recovered();
             let change = self.cc.on_recovered(&Recovered { th_ack: heard.th_ack, pipe });
             if let Some(left) = left {
@@ -110,23 +111,23 @@ impl Endpoint {
         if found.packets == 0 {
             return false;
         }
-        let repairing = timed_of!(self).timeout_until.is_some();
+        let repairing = timed_of!(self).episode.timeout_until.is_some();
         if self.cc.in_recovery() || repairing {
             return false;
         }
         let control = self.cc.control();
-        let flight = *self.snd.map.sums();
+        let flight = self.snd.map.sums();
         let una = self.snd.una;
         let mss = self.mss();
         let whole = self.is_whole();
         let loss = timed_of!(self);
         loss.tlp.forget();
-        loss.undo = Undo::begin(una, 0, None);
+        loss.episode.undo = Undo::begin(una, 0, None);
         if let Some(burst) = loss.judge.burst() {
             burst.cut_short(cx.now);
         }
         loss.judge.begin(control.ssthresh.map_or(u64::MAX, Bytes::get));
-        loss.budget = match whole {
+        loss.episode.budget = match whole {
             true => Budget::Controller,
             false => loss.judge.budget(&flight, self.snd.max - una, control.window.get(), mss),
         };
@@ -145,7 +146,7 @@ impl Endpoint {
         advances: bool,
         newly_lost: bool,
     ) {
-        let sums = *self.snd.map.sums();
+        let sums = self.snd.map.sums();
         let control = self.cc.control();
         let ssthresh = control.ssthresh.unwrap_or(control.window).get();
         let mss = self.mss();
@@ -161,7 +162,7 @@ impl Endpoint {
             ssthresh,
             mss,
         };
-        if let Some(window) = timed_of!(self).budget.on_ack(&ack, &sums) {
+        if let Some(window) = timed_of!(self).episode.budget.on_ack(&ack, &sums) {
             self.overrule_window(Bytes(window));
             self.emit_window(cx, Cause::Recovering);
         }

@@ -37,7 +37,8 @@ impl Endpoint {
     pub(super) fn begin_frto(&mut self) {
         let again = self.snd.shift > 1;
         let loss = timed_of!(self);
-        let fresh = matches!(loss.budget, Budget::None) && loss.timeout_until.is_none();
+        let fresh =
+            matches!(loss.episode.budget, Budget::None) && loss.episode.timeout_until.is_none();
         let open = loss.judge.takes_back() && (fresh || again);
         loss.frto = Frto { open, new_data: false };
     }
@@ -54,7 +55,7 @@ impl Endpoint {
         let window_end = heard.th_ack + heard.wnd;
         let loss = timed_of!(self);
         loss.frto.new_data = false;
-        let Some(high) = loss.timeout_until.filter(|_| loss.frto.open) else { return };
+        let Some(high) = loss.episode.timeout_until.filter(|_| loss.frto.open) else { return };
         let original = |first: Option<(Offset, Offset)>| first.is_some_and(|(_, end)| end <= high);
         if original(account.first_acked) || original(account.first_reported) {
             // Step 3.b: what never went again arrived.
@@ -64,7 +65,7 @@ impl Endpoint {
             loss.frto.open = account.newly_reported == 0;
         } else if advances && heard.th_ack < high {
             // Step 2.b: only the retransmission arrived. New data tells.
-            loss.timeout_until = Some(max);
+            loss.episode.timeout_until = Some(max);
             loss.frto.new_data = end > max && window_end > max;
             loss.frto.open = loss.frto.new_data;
         }
@@ -79,9 +80,9 @@ impl Endpoint {
     /// (tcp_try_undo_loss).
     pub(super) fn undo_timeout<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
         let loss = timed_of!(self);
-        loss.timeout_until = None;
+        loss.episode.timeout_until = None;
         loss.frto = Frto::OFF;
-        loss.undo.forget();
+        loss.episode.undo.forget();
         self.snd.timeout_stamp = None;
         self.snd.map.unmark_lost();
         let change = self.cc.on_congested(&self.congested(cx.now, Sign::SpuriousTimeout));

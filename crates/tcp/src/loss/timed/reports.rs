@@ -35,7 +35,7 @@ impl Endpoint {
         let mut at = start;
         while let Some(piece) = self.snd.map.get(at).filter(|piece| piece.end() <= end) {
             if piece.transmissions() > 1 {
-                loss.undo.on_held_duplicate(piece.end());
+                loss.episode.undo.on_held_duplicate(piece.end());
             }
             at = piece.end();
         }

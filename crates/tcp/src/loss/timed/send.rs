@@ -17,7 +17,7 @@ impl Endpoint {
             return Some(overdue);
         }
         let Repair::Timed(loss) = &mut self.snd.repair else { return None };
-        if self.snd.map.sums().lost.packets == 0 || loss.frto.sends_new_data() {
+        if !self.snd.map.any_lost() || loss.frto.sends_new_data() {
             return None;
         }
         let piece = *self.snd.map.next_lost()?;
@@ -31,15 +31,15 @@ impl Endpoint {
             return None;
         }
         let sums = self.snd.map.sums();
-        let room = match loss.budget.credit() {
+        let room = match loss.episode.budget.credit() {
             Some(credit) if self.cc.in_recovery() => credit,
             _ => self.cc.control().window.get().saturating_sub(sums.pipe()),
         };
         // The first of a recovery goes at once, and with nothing under way one may always go.
-        if room < len && sums.pipe() > 0 && !loss.budget.untouched() {
+        if room < len && sums.pipe() > 0 && !loss.episode.budget.untouched() {
             return None;
         }
-        let repairs_timeout = loss.timeout_until.is_some_and(|until| start < until);
+        let repairs_timeout = loss.episode.timeout_until.is_some_and(|until| start < until);
         let cause = if repairs_timeout { Cause::Timeout } else { Cause::FastRetransmit };
         Some((start, len, fin, SentKind::Again(cause)))
     }
@@ -80,13 +80,16 @@ impl Endpoint {
     /// the window, or FreeBSD's credit. `None` where the plain windows hold.
     pub(crate) fn timed_room(&self) -> Option<u64> {
         let Repair::Timed(loss) = &self.snd.repair else { return None };
+        if !self.cc.in_recovery() && !self.snd.map.knows_losses() {
+            return None;
+        }
         let sums = self.snd.map.sums();
         let window = self.cc.control().window;
-        match loss.budget.credit() {
+        match loss.episode.budget.credit() {
             Some(credit) if self.cc.in_recovery() => Some(credit),
             // ctf_flight_size: what was reported has left.
             _ if matches!(loss.judge, super::judge::Judge::FreeBsd(_))
-                && loss.timeout_until.is_none() =>
+                && loss.episode.timeout_until.is_none() =>
             {
                 let flight = sums.all.bytes - sums.sacked.bytes;
                 (sums.sacked.packets > 0).then(|| window.saturating_sub(Bytes(flight)).get())
@@ -104,8 +107,8 @@ impl Endpoint {
     }
 
     /// Packets under way, where packets are counted (tcp_packets_in_flight of Linux).
-    pub(crate) const fn packets_in_flight(&self) -> u64 {
-        match self.snd.repair {
+    pub(crate) fn packets_in_flight(&self) -> u64 {
+        match &self.snd.repair {
             Repair::Timed(_) => self.snd.map.sums().packets_in_flight(),
             _ => self.snd.map.sums().all.packets,
         }
@@ -139,10 +142,10 @@ impl Endpoint {
         let in_recovery = self.cc.in_recovery();
         let loss = timed_of!(self);
         if let Some(stamp) = stamp {
-            loss.undo.on_resent(packets, stamp);
+            loss.episode.undo.on_resent(packets, stamp);
         }
         if in_recovery {
-            loss.budget.on_sent(len, packets);
+            loss.episode.budget.on_sent(len, packets);
             loss.judge.on_sent(len, again, resent.passed_bytes);
         }
     }

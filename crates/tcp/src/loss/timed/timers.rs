@@ -68,7 +68,7 @@ impl Endpoint {
             && !self.cc.in_recovery()
             && self.snd.wnd > 0
             && self.snd.shift == 0
-            && loss.timeout_until.is_none()
+            && loss.episode.timeout_until.is_none()
             && loss.tlp.allowed();
         if quiet && sums.all.packets > 1 && loss.planned == Some(now) {
             // Nothing that the time depends on has changed.
@@ -131,12 +131,12 @@ impl Endpoint {
         if let Some(burst) = loss.judge.burst() {
             burst.cut_short(now);
         }
-        loss.budget = super::Budget::None;
+        loss.episode.budget = super::Budget::None;
         loss.tlp.forget();
         loss.probe_due = false;
         loss.planned = None;
-        loss.undo = Undo::begin(una, 0, None);
-        loss.timeout_until = Some(max);
+        loss.episode.undo = Undo::begin(una, 0, None);
+        loss.episode.timeout_until = Some(max);
         if self.snd.wnd > 0 || matches!(self.cfg.profile.probe, ProbeRule::Empty { .. }) {
             self.snd.again = Some(Cause::Timeout);
         } else {
