@@ -11,7 +11,7 @@ mod turns;
 
 use tcp::Side;
 use tcp::profile::{Family, SharedProfile};
-use units::{Bytes, Duration, FlowId, Instant, Stream};
+use units::{Bytes, FlowId, Instant, Stream};
 
 use outside::Leaving;
 use packets::Network;
@@ -94,8 +94,6 @@ struct End {
     read: u64,
     flow: FlowId,
     host: u16,
-    /// The host's delay.
-    delay: Duration,
     /// Where on the network's roads its segments begin their way.
     road: u32,
     /// Time of the entry in the calendar that stands for its timers.
@@ -107,6 +105,8 @@ struct End {
     gone: bool,
     /// Its application has reset the connection.
     gave_up: bool,
+    /// Its host takes time before an application acts.
+    delays: bool,
 }
 
 #[derive(Debug)]
@@ -228,13 +228,13 @@ impl<'a, O: Observer> World<'a, O> {
             read: 0,
             flow: FlowId(index as u32),
             host: host as u16,
-            delay: self.scenario.hosts[host].delay,
             road,
             armed: None,
             app_at: None,
             closed: false,
             gone: false,
             gave_up: false,
+            delays: !self.scenario.hosts[host].delay.is_zero(),
         };
         let seed = self.scenario.seed;
         let draws = || Stream::named(seed, &format!("flow {}", flow.name), "pause");

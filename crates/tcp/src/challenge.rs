@@ -1,30 +1,33 @@
 //! Challenge ACKs and their limit (RFC 5961 sections 3 to 7).
 
+use recovery::apart::Beginning;
 use units::{Duration, Instant};
 
 /// Counts challenge ACKs in windows of time.
 #[derive(Debug, Clone)]
 pub(crate) struct Challenge {
-    most: u32,
-    window: Duration,
     began: Option<Instant>,
     sent: u32,
 }
 
-impl Challenge {
-    /// At most `most` within `window`.
-    pub(crate) const fn new((most, window): (u32, Duration)) -> Self {
-        Self { most, window, began: None, sent: 0 }
-    }
+/// None was sent.
+static NONE: Challenge = Challenge { began: None, sent: 0 };
 
-    /// May another be sent now?
-    pub(crate) fn allow(&mut self, now: Instant) -> bool {
-        if self.began.is_none_or(|began| now.since(began) >= self.window) {
+impl Beginning for Challenge {
+    fn beginning() -> &'static Self {
+        &NONE
+    }
+}
+
+impl Challenge {
+    /// May another be sent now, at most `most` within `window`?
+    pub(crate) fn allow(&mut self, now: Instant, (most, window): (u32, Duration)) -> bool {
+        if self.began.is_none_or(|began| now.since(began) >= window) {
             self.began = Some(now);
             self.sent = 0;
         }
         self.sent += 1;
-        self.sent <= self.most
+        self.sent <= most
     }
 }
 
@@ -34,11 +37,12 @@ mod tests {
 
     #[test]
     fn no_more_than_so_many_within_the_window() {
-        let mut challenge = Challenge::new((2, Duration::from_secs(1)));
+        let mut challenge = Challenge::beginning().clone();
+        let rule = (2, Duration::from_secs(1));
         let at = |ms| Instant::ZERO + Duration::from_millis(ms);
         let allowed: Vec<_> = [0, 10, 20, 999, 1_000, 1_001, 1_002]
             .into_iter()
-            .map(|ms| challenge.allow(at(ms)))
+            .map(|ms| challenge.allow(at(ms), rule))
             .collect();
         assert_eq!(allowed, [true, true, false, false, true, true, false]);
     }

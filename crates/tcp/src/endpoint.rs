@@ -4,6 +4,7 @@ use cc::{AnyController, Change, Controller, Growth};
 use machine::{Cx, Signal};
 use packet::{Dir, IpVersion, Segment, SynLayout};
 use record::{Cause, Event, Purpose, Recorder, Sender as _, SenderState, Waiting};
+use recovery::apart::Apart;
 use recovery::{RttEstimator, RttFreeBsd, RttLinux, RttRack, RttRfc};
 use units::{Bytes, Duration, FlowId, Instant, Offset, SeqNum, Stream};
 
@@ -137,7 +138,7 @@ pub struct Endpoint {
     pub(crate) totals: Totals,
     pub(crate) link: Agreed,
     pub(crate) ecn: Ecn,
-    pub(crate) challenge: Challenge,
+    pub(crate) challenge: Apart<Challenge>,
     /// A reset that is due: its sequence number and what it acknowledges, if anything.
     pub(crate) reset: Option<(SeqNum, Option<SeqNum>)>,
     pub(crate) snd: Send,
@@ -172,7 +173,7 @@ impl Endpoint {
             totals: Totals::default(),
             link: Agreed { maxseg: mss, mss, timestamps: false, sack: false, snd_scale: None },
             ecn: Ecn::new(profile.ecn),
-            challenge: Challenge::new(profile.challenge),
+            challenge: Apart::default(),
             reset: None,
             snd: Send::new(&cfg),
             rcv: Receive::new(window, AckPolicy::new(profile)),

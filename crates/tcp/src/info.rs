@@ -91,7 +91,7 @@ impl Endpoint {
             retrans: sums.resent.packets,
             snd_mss: mss,
             backoff: self.snd.shift,
-            probes: self.snd.probes,
+            probes: self.snd.asked.probes,
             rto: self.rtt.rto(),
             rtt: self.rtt.srtt(),
             min_rtt: self.totals.min_rtt,

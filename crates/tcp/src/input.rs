@@ -270,7 +270,7 @@ impl Endpoint {
 
     /// Says where we stand, so that a confused peer resets and a forger learns nothing.
     fn challenge<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
-        if self.challenge.allow(cx.now) {
+        if self.challenge.allow(cx.now, self.cfg.profile.challenge) {
             self.ack_at_once();
         }
     }
@@ -296,7 +296,7 @@ impl Endpoint {
     fn may_answer(&mut self, now: Instant, segment: &Segment) -> bool {
         let bare = segment.payload == 0 && !segment.flags.has(Flags::FIN);
         let limited = self.cfg.profile.family == Family::Linux && bare;
-        !limited || self.challenge.allow(now)
+        !limited || self.challenge.allow(now, self.cfg.profile.challenge)
     }
 
     /// Cuts what was received already or lies beyond the window. `None` if nothing acceptable is
@@ -339,10 +339,12 @@ impl Endpoint {
         }
         let end = seq + u64::from(segment.payload);
         if seq < self.rcv.nxt {
-            self.rcv.duplicate = Some((seq, end.min(self.rcv.nxt)));
+            self.rcv.duplicate = Some(Box::new((seq, end.min(self.rcv.nxt))));
         } else if seq > self.rcv.nxt && !self.rcv.reassembly.is_empty() {
             let overlap = self.rcv.reassembly.overlap(seq, end);
-            self.rcv.duplicate = overlap.or(self.rcv.duplicate);
+            if let Some(overlap) = overlap {
+                self.rcv.duplicate = Some(Box::new(overlap));
+            }
         }
     }
 

@@ -186,9 +186,10 @@ impl Endpoint {
 
     /// What may be under way: the congestion window, and in limited transmit (RFC 3042) one
     /// segment more for each of the first two duplicates.
+    #[inline(always)]
     fn send_window(&self) -> u64 {
-        if let Some((window, _)) = self.snd.limited_call {
-            return window;
+        if let Some(call) = &self.snd.limited_call {
+            return call.0;
         }
         let cwnd = self.cwnd();
         let bytes = self.cfg.profile.family == Family::FreeBsd;

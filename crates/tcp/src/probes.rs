@@ -52,14 +52,14 @@ impl Endpoint {
         }
         let idle = self.snd.nxt == self.snd.una && !self.timers.runs(Purpose::Retransmit);
         if idle && !self.timers.runs(Purpose::Persist) {
-            self.snd.probes = 0;
+            self.snd.asked.probes = 0;
             self.snd.persisting = true;
             self.set_window_timer(cx);
         }
     }
 
     fn set_window_timer<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
-        let doublings = self.snd.probes.min(12);
+        let doublings = self.snd.asked.probes.min(12);
         let span = match self.cfg.profile.probe {
             ProbeRule::Byte { min, max } => {
                 let base = self.rtt.srtt().unwrap_or(min);
@@ -90,9 +90,9 @@ impl Endpoint {
     fn asked_enough(&self, now: Instant) -> bool {
         let silence = now.since(self.snd.last_heard);
         match (self.cfg.profile.probe, self.rtt.all_timeouts()) {
-            (ProbeRule::Empty { .. }, _) => self.snd.unheard_probes >= self.retries(),
+            (ProbeRule::Empty { .. }, _) => self.snd.asked.unheard_probes >= self.retries(),
             (ProbeRule::Byte { max, .. }, Some(timeouts)) => {
-                let asked = self.snd.probes >= self.retries();
+                let asked = self.snd.asked.probes >= self.retries();
                 (asked && silence >= timeouts.min(MAX_PERSIST_IDLE))
                     || (self.snd.fin && silence >= max)
             }
@@ -106,14 +106,14 @@ impl Endpoint {
         if !self.snd.persisting || self.data_end() == self.snd.una {
             return;
         }
-        if self.snd.last_heard > self.snd.probed_at {
-            self.snd.unheard_probes = 0;
+        if self.snd.last_heard > self.snd.asked.probed_at {
+            self.snd.asked.unheard_probes = 0;
         }
         if self.asked_enough(cx.now) {
             self.give_up(cx);
             return;
         }
-        self.snd.probed_at = cx.now;
+        self.snd.asked.probed_at = cx.now;
         self.snd.probe = Some(match self.cfg.profile.probe {
             ProbeRule::Byte { .. } => Probe::Byte,
             // tcp_write_wakeup: the window is open, but too small for the segment.
@@ -127,8 +127,8 @@ impl Endpoint {
             self.call_output();
             return;
         }
-        self.snd.probes += 1;
-        self.snd.unheard_probes += 1;
+        self.snd.asked.probes += 1;
+        self.snd.asked.unheard_probes += 1;
         self.set_window_timer(cx);
         self.call_output();
     }
@@ -147,7 +147,7 @@ impl Endpoint {
         if let Some(keepalive) = self.cfg.keepalive.as_deref()
             && self.state == State::Established
         {
-            self.snd.unanswered = 0;
+            self.snd.asked.unanswered = 0;
             let at = self.clock.deadline(cx.now, keepalive.idle);
             self.timers.set(Purpose::Keepalive, at);
         }
@@ -162,7 +162,7 @@ impl Endpoint {
             self.timers.set(Purpose::Keepalive, self.clock.deadline(cx.now, keepalive.idle));
             return;
         }
-        if self.snd.unanswered == keepalive.count {
+        if self.snd.asked.unanswered == keepalive.count {
             // Both kernels tell the peer, should it still be there.
             match self.cfg.profile.family {
                 Family::FreeBsd | Family::Linux => self.reset(cx),
@@ -170,7 +170,7 @@ impl Endpoint {
             }
             return;
         }
-        self.snd.unanswered += 1;
+        self.snd.asked.unanswered += 1;
         self.snd.probe = Some(Probe::Empty);
         self.call_output();
         self.timers.set(Purpose::Keepalive, self.clock.deadline(cx.now, keepalive.interval));

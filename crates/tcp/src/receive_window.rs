@@ -39,7 +39,7 @@ pub(crate) struct ReceiveWindow {
     maxseg: u64,
     system: System,
     /// The last answer of [`ReceiveWindow::window`] and what was asked, while it holds.
-    answer: Option<Answer>,
+    answer: Answer,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -47,6 +47,11 @@ struct Answer {
     promised: u64,
     waiting: u64,
     window: u64,
+}
+
+impl Answer {
+    /// To what is never asked.
+    const NONE: Self = Self { promised: u64::MAX, waiting: 0, window: 0 };
 }
 
 #[derive(Debug, Clone)]
@@ -129,7 +134,7 @@ impl ReceiveWindow {
             unread: 0,
             maxseg: u64::from(mss),
             system,
-            answer: None,
+            answer: Answer::NONE,
         }
     }
 
@@ -146,7 +151,7 @@ impl ReceiveWindow {
     /// The handshake is over. `scaling`: both sides offered it. `mss`: payload of our largest
     /// segment without options.
     pub(crate) fn on_established(&mut self, now: Instant, scaling: bool, mss: u32, advmss: u32) {
-        self.answer = None;
+        self.answer = Answer::NONE;
         self.maxseg = u64::from(mss);
         self.scale = if scaling { self.offered_scale.unwrap_or(0) } else { 0 };
         match &mut self.system {
@@ -180,7 +185,7 @@ impl ReceiveWindow {
             Some(window) => window,
             None => {
                 let window = self.offer(promised, waiting);
-                self.answer = Some(Answer { promised, waiting, window });
+                self.answer = Answer { promised, waiting, window };
                 window
             }
         }
@@ -189,8 +194,8 @@ impl ReceiveWindow {
     /// The same if nothing has changed since it was last asked.
     #[inline(always)]
     pub(crate) fn last_window(&self, promised: u64, waiting: u64) -> Option<u64> {
-        let same = |last: &Answer| last.promised == promised && last.waiting == waiting;
-        self.answer.filter(same).map(|last| last.window)
+        let last = &self.answer;
+        (last.promised == promised && last.waiting == waiting).then_some(last.window)
     }
 
     /// No window is larger than what was promised by more than that, but for Linux's.
@@ -252,7 +257,7 @@ impl ReceiveWindow {
     #[inline]
     pub(crate) fn on_data(&mut self, len: u64, merged: bool) -> bool {
         self.unread += len;
-        self.answer = None;
+        self.answer = Answer::NONE;
         match &mut self.system {
             System::FreeBsd { counted, .. } => {
                 *counted += len;
@@ -269,7 +274,7 @@ impl ReceiveWindow {
         let held = self.unread + waiting;
         match &mut self.system {
             System::Linux(linux) => {
-                self.answer = None;
+                self.answer = Answer::NONE;
                 linux.grow(self.size, held, len, merged)
             }
             System::FreeBsd { .. } | System::Fixed => false,
@@ -304,7 +309,7 @@ impl ReceiveWindow {
             return None;
         }
         self.size = (self.size + self.size / 2).min(max);
-        self.answer = None;
+        self.answer = Answer::NONE;
         Some(self.size)
     }
 
@@ -322,7 +327,7 @@ impl ReceiveWindow {
     #[inline(always)]
     pub(crate) fn on_read(&mut self, now: Instant, len: u64) -> Option<u64> {
         self.unread -= len;
-        self.answer = None;
+        self.answer = Answer::NONE;
         let System::Linux(linux) = &mut self.system else { return None };
         let before = self.size;
         if let Some((wanted, most)) = linux.measure(now, len).zip(self.grows_to) {

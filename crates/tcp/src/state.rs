@@ -2,6 +2,7 @@
 //! (the send and receive sequence variables of RFC 9293 section 3.3.1, and what each system adds).
 
 use record::{Cause, Waiting};
+use recovery::apart::{Apart, Beginning};
 use recovery::sendmap::SendMap;
 use units::{Duration, Instant, Offset, SeqNum};
 
@@ -54,7 +55,7 @@ pub(crate) struct Send {
     /// (`snd_limited`).
     pub(crate) limited: u32,
     /// FreeBSD: the window of the one call that a duplicate makes, and `max` before it.
-    pub(crate) limited_call: Option<(u64, Offset)>,
+    pub(crate) limited_call: Option<Box<(u64, Offset)>>,
     /// One segment from `una` on is to go again, for this reason.
     pub(crate) again: Option<Cause>,
     /// Why what lies between `nxt` and `max` goes again.
@@ -65,12 +66,7 @@ pub(crate) struct Send {
     /// The window is closed and being probed.
     pub(crate) persisting: bool,
     pub(crate) probe: Option<Probe>,
-    /// Window probes in a row, those of them since the peer was last heard of, and when the last went.
-    pub(crate) probes: u32,
-    pub(crate) unheard_probes: u32,
-    pub(crate) probed_at: Instant,
-    /// Keepalive probes in a row without an answer.
-    pub(crate) unanswered: u32,
+    pub(crate) asked: Apart<Asked>,
     /// Byte being timed and when it left, where timestamps are off.
     pub(crate) timed: Option<(Offset, Instant)>,
     /// The round trip that the acknowledgment at hand has brought, and how many there were.
@@ -120,7 +116,7 @@ pub(crate) struct Receive {
     pub(crate) window: ReceiveWindow,
     pub(crate) reassembly: Reassembly,
     /// What has arrived twice, to be told with the next ACK (RFC 2883).
-    pub(crate) duplicate: Option<(Offset, Offset)>,
+    pub(crate) duplicate: Option<Box<(Offset, Offset)>>,
     pub(crate) policy: AckPolicy,
     /// Linux: ACKs that wait for more.
     pub(crate) compressed: Compressed,
@@ -132,6 +128,27 @@ pub(crate) struct Receive {
     pub(crate) ts_recent: u32,
     pub(crate) ts_recent_at: Instant,
     pub(crate) last_window_zero: bool,
+}
+
+/// What the peer was asked.
+#[derive(Debug, Clone)]
+pub(crate) struct Asked {
+    /// Window probes in a row, those of them since the peer was last heard of, and when the last went.
+    pub(crate) probes: u32,
+    pub(crate) unheard_probes: u32,
+    pub(crate) probed_at: Instant,
+    /// Keepalive probes in a row without an answer.
+    pub(crate) unanswered: u32,
+}
+
+/// Nothing.
+static NOTHING: Asked =
+    Asked { probes: 0, unheard_probes: 0, probed_at: Instant::ZERO, unanswered: 0 };
+
+impl Beginning for Asked {
+    fn beginning() -> &'static Self {
+        &NOTHING
+    }
 }
 
 impl Send {
@@ -157,10 +174,7 @@ impl Send {
             ecn_episode: None,
             persisting: false,
             probe: None,
-            probes: 0,
-            unheard_probes: 0,
-            probed_at: Instant::ZERO,
-            unanswered: 0,
+            asked: Apart::default(),
             timed: None,
             rtt_sample: None,
             rtt_samples: 0,

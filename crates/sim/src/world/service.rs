@@ -24,7 +24,7 @@ impl<O: Observer> World<'_, O> {
     pub(super) fn serve_now(&mut self, index: usize) {
         let Self { ends, network, turns, .. } = self;
         let end = &mut ends[index];
-        let (true, Transport::Tcp(tcp)) = (end.delay.is_zero(), &mut end.stack) else {
+        let (false, Transport::Tcp(tcp)) = (end.delays, &mut end.stack) else {
             return self.serve_on(index, false);
         };
         // What most of it is: TCP on a host without a delay, whose application reads all there is.
@@ -107,7 +107,7 @@ impl<O: Observer> World<'_, O> {
 
     /// Returns true if the application is to act at once.
     fn on_signal(&mut self, index: usize, signal: Signal) -> bool {
-        let delay = self.ends[index].delay;
+        let delay = self.scenario.hosts[usize::from(self.ends[index].host)].delay;
         match signal {
             Signal::Closed | Signal::Aborted => {
                 self.on_closed(index, signal == Signal::Aborted);

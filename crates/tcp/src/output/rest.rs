@@ -98,7 +98,7 @@ impl Endpoint {
         let most_blocks = if self.link.timestamps { 3 } else { 4 };
         // Data leaves no room for blocks, unless it is little.
         if len == 0 || len + 4 + 8 * most_blocks as u64 <= self.mss() {
-            let duplicate = self.rcv.duplicate.take();
+            let duplicate = self.rcv.duplicate.take().map(|block| *block);
             let blocks = self.rcv.reassembly.sack_blocks(self.rcv.irs, most_blocks, duplicate);
             slot.options = blocks.into();
         }
