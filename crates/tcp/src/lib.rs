@@ -22,6 +22,7 @@ mod ack_policy;
 mod acks;
 mod challenge;
 mod clock;
+mod config;
 mod ecn;
 mod handshake;
 pub mod info;

@@ -23,13 +23,13 @@ use cc::{Acked, Change, Controller, Recovered, Signal as Sign};
 use machine::Cx;
 use packet::Segment;
 use record::{Cause, Event, Purpose, Recorder};
-use recovery::apart::{Apart, Beginning};
+use recovery::apart::Apart;
 use recovery::dsack::{self, Block};
 use recovery::rack::{Found, Standing};
 use recovery::reordering::Reordering;
 use recovery::sendmap::{Piece, SendMap};
 use recovery::tlp::{ProbeAck, PtoRule, Tlp, Verdict};
-use recovery::undo::{Undo, older};
+use recovery::undo::older;
 use units::{Bytes, Duration, Instant, Offset};
 
 use super::{Heard, Repair};
@@ -38,6 +38,7 @@ use crate::profile::TimedRule;
 use crate::rates::Delivery;
 use crate::sent::Delivered;
 use budget::Budget;
+use episode::Episode;
 use frto::Frto;
 use judge::{Judge, Moment, Shown};
 
@@ -60,26 +61,6 @@ pub(crate) struct TimedLoss {
     frto: Frto,
     /// How far apart packets arrive.
     reordering: Reordering,
-}
-
-/// What is known of the last episode in which losses were repaired.
-#[derive(Debug, Clone)]
-struct Episode {
-    budget: Budget,
-    /// What Linux needs to take it back.
-    undo: Undo,
-    /// After a timeout: until this is acknowledged its losses are repaired, and no recovery begins.
-    timeout_until: Option<Offset>,
-}
-
-/// There was none yet.
-static NONE: Episode =
-    Episode { budget: Budget::None, undo: Undo::begin(Offset(0), 0, None), timeout_until: None };
-
-impl Beginning for Episode {
-    fn beginning() -> &'static Self {
-        &NONE
-    }
 }
 
 /// What an acknowledgment delivered.

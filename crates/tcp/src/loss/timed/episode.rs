@@ -7,15 +7,36 @@
 use cc::{Controller, Recovered, Signal as Sign};
 use machine::Cx;
 use record::{Cause, Event, Recorder};
+use recovery::apart::Beginning;
 use recovery::rack::Found;
 use recovery::undo::Undo;
-use units::Bytes;
+use units::{Bytes, Offset};
 
 use super::budget::{self, Budget};
 use super::judge::Judge;
 use super::{Account, threshold, timed_of};
 use crate::endpoint::Endpoint;
 use crate::loss::Heard;
+
+/// What is known of the last episode in which losses were repaired.
+#[derive(Debug, Clone)]
+pub(super) struct Episode {
+    pub(super) budget: Budget,
+    /// What Linux needs to take it back.
+    pub(super) undo: Undo,
+    /// After a timeout: until this is acknowledged its losses are repaired, and no recovery begins.
+    pub(super) timeout_until: Option<Offset>,
+}
+
+/// There was none yet.
+static NONE: Episode =
+    Episode { budget: Budget::None, undo: Undo::begin(Offset(0), 0, None), timeout_until: None };
+
+impl Beginning for Episode {
+    fn beginning() -> &'static Self {
+        &NONE
+    }
+}
 
 impl Endpoint {
     /// D53832 and the older reverts: the threshold as it was when the recovery began; the window
