@@ -223,7 +223,7 @@ impl SendMap {
     #[inline(never)]
     fn make_room(&mut self) {
         let len = self.pieces.len();
-        self.pieces.reserve_exact(len.clamp(4, 32).max(len / 8));
+        self.pieces.reserve_exact(len.clamp(2, 32).max(len / 8));
     }
 
     /// What was just pushed carries PSH whenever it is sent.
