@@ -339,11 +339,11 @@ impl Endpoint {
         }
         let end = seq + u64::from(segment.payload);
         if seq < self.rcv.nxt {
-            self.rcv.duplicate = Some(Box::new((seq, end.min(self.rcv.nxt))));
+            self.rcv.duplicate.0 = Some((seq, end.min(self.rcv.nxt)));
         } else if seq > self.rcv.nxt && !self.rcv.reassembly.is_empty() {
             let overlap = self.rcv.reassembly.overlap(seq, end);
             if let Some(overlap) = overlap {
-                self.rcv.duplicate = Some(Box::new(overlap));
+                self.rcv.duplicate.0 = Some(overlap);
             }
         }
     }

@@ -188,8 +188,8 @@ impl Endpoint {
     /// segment more for each of the first two duplicates.
     #[inline(always)]
     fn send_window(&self) -> u64 {
-        if let Some(call) = &self.snd.limited_call {
-            return call.0;
+        if let Some((window, _)) = self.snd.limited_call.0 {
+            return window;
         }
         let cwnd = self.cwnd();
         let bytes = self.cfg.profile.family == Family::FreeBsd;

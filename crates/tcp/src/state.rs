@@ -55,7 +55,7 @@ pub(crate) struct Send {
     /// (`snd_limited`).
     pub(crate) limited: u32,
     /// FreeBSD: the window of the one call that a duplicate makes, and `max` before it.
-    pub(crate) limited_call: Option<Box<(u64, Offset)>>,
+    pub(crate) limited_call: Apart<Call>,
     /// One segment from `una` on is to go again, for this reason.
     pub(crate) again: Option<Cause>,
     /// Why what lies between `nxt` and `max` goes again.
@@ -116,7 +116,7 @@ pub(crate) struct Receive {
     pub(crate) window: ReceiveWindow,
     pub(crate) reassembly: Reassembly,
     /// What has arrived twice, to be told with the next ACK (RFC 2883).
-    pub(crate) duplicate: Option<Box<(Offset, Offset)>>,
+    pub(crate) duplicate: Apart<Twice>,
     pub(crate) policy: AckPolicy,
     /// Linux: ACKs that wait for more.
     pub(crate) compressed: Compressed,
@@ -128,6 +128,32 @@ pub(crate) struct Receive {
     pub(crate) ts_recent: u32,
     pub(crate) ts_recent_at: Instant,
     pub(crate) last_window_zero: bool,
+}
+
+/// The window of a call of limited transmit, and `max` before it.
+#[derive(Debug, Clone)]
+pub(crate) struct Call(pub(crate) Option<(u64, Offset)>);
+
+/// There was no such call.
+static NO_CALL: Call = Call(None);
+
+impl Beginning for Call {
+    fn beginning() -> &'static Self {
+        &NO_CALL
+    }
+}
+
+/// What has arrived twice.
+#[derive(Debug, Clone)]
+pub(crate) struct Twice(pub(crate) Option<(Offset, Offset)>);
+
+/// Nothing has.
+static NOT_TWICE: Twice = Twice(None);
+
+impl Beginning for Twice {
+    fn beginning() -> &'static Self {
+        &NOT_TWICE
+    }
 }
 
 /// What the peer was asked.
@@ -168,7 +194,7 @@ impl Send {
             shift: 0,
             dup_acks: 0,
             limited: 0,
-            limited_call: None,
+            limited_call: Apart::default(),
             again: None,
             resend_cause: Cause::Timeout,
             ecn_episode: None,
@@ -208,7 +234,7 @@ impl Receive {
             acked: Offset(0),
             window,
             reassembly: Reassembly::default(),
-            duplicate: None,
+            duplicate: Apart::default(),
             policy,
             compressed: Compressed::default(),
             fin: None,

@@ -111,7 +111,7 @@ impl Endpoint {
             if self.data_end() > self.snd.max {
                 let more = u64::from(count.saturating_sub(self.snd.limited)) * self.mss();
                 let window = self.snd.nxt.since(self.snd.una).get() + more;
-                self.snd.limited_call = Some(Box::new((window, self.snd.max)));
+                self.snd.limited_call.0 = Some((window, self.snd.max));
                 self.call_output();
             }
         }
@@ -127,15 +127,14 @@ impl Endpoint {
     /// The call is over: what it sent is counted, and the window is what it was.
     #[inline(always)]
     pub(crate) fn end_limited_call(&mut self) {
-        if self.snd.limited_call.is_some() {
+        if self.snd.limited_call.0.is_some() {
             self.end_this_call();
         }
     }
 
     #[cold]
     fn end_this_call(&mut self) {
-        let Some(call) = self.snd.limited_call.take() else { return };
-        let (_, before) = *call;
+        let Some((_, before)) = self.snd.limited_call.0.take() else { return };
         let sent = self.snd.max.since(before).get();
         if sent > self.mss() {
             self.snd.limited = 2;

@@ -89,7 +89,7 @@ impl Endpoint {
     /// Is there anything that SACK blocks would tell?
     #[inline(always)]
     pub(super) fn has_blocks(&self) -> bool {
-        self.link.sack && (self.rcv.duplicate.is_some() || !self.rcv.reassembly.is_empty())
+        self.link.sack && (self.rcv.duplicate.0.is_some() || !self.rcv.reassembly.is_empty())
     }
 
     /// Writes SACK blocks into a segment with `len` bytes of payload.
@@ -98,7 +98,10 @@ impl Endpoint {
         let most_blocks = if self.link.timestamps { 3 } else { 4 };
         // Data leaves no room for blocks, unless it is little.
         if len == 0 || len + 4 + 8 * most_blocks as u64 <= self.mss() {
-            let duplicate = self.rcv.duplicate.take().map(|block| *block);
+            let duplicate = self.rcv.duplicate.0;
+            if duplicate.is_some() {
+                self.rcv.duplicate.0 = None;
+            }
             let blocks = self.rcv.reassembly.sack_blocks(self.rcv.irs, most_blocks, duplicate);
             slot.options = blocks.into();
         }
