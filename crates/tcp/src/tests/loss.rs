@@ -350,3 +350,27 @@ fn what_is_sent_later_does_not_put_the_timeout_off() {
         assert_eq!(deadlines[0], deadlines[1], "{system}");
     }
 }
+
+#[test]
+fn linux_counts_packets_however_small_they_are() {
+    // tcp_cwnd_reduction: three packets delivered and two in flight of five that ssthresh allows let three
+    // go; tcp_xmit_retransmit_queue counts packets of any size. Bytes would leave room for all five.
+    let mut client = config("linux-6.18", Side::Client);
+    (client.tso, client.nodelay) = (false, true);
+    let mut pair = Pair::new(client, config("linux-6.18", Side::Server));
+    pair.run(Duration::from_millis(110));
+    for _ in 0..10 {
+        assert_eq!(pair.with(Side::Client, |cx, end| end.write(cx, 100)), 100);
+        pair.serve();
+    }
+    assert_eq!(pair.data().count(), 10);
+    pair.now += Duration::from_millis(100);
+    let mut blocks = packet::SackBlocks::EMPTY;
+    let [left, right] = [5, 8].map(|packets| units::SeqNum(1_001 + packets * 100));
+    blocks.push(packet::SackBlock { left, right });
+    let ack = pair.forge(Flags::ACK, 1, 1);
+    let ack = Segment { options: blocks.into(), window: 65_000, ..ack };
+    let sent = pair.hear(&ack);
+    assert_eq!(pair.client.snd.map.sums().lost.packets, 5);
+    assert_eq!(sent.len(), 3, "{sent:?}");
+}

@@ -8,6 +8,7 @@ use units::{Bytes, Instant, Offset};
 use super::timed_of;
 use crate::endpoint::Endpoint;
 use crate::loss::Repair;
+use crate::profile::Family;
 
 impl Endpoint {
     /// What of the flight is lost goes again first, as far as window and budget let it: where it
@@ -31,12 +32,17 @@ impl Endpoint {
             return None;
         }
         let sums = self.snd.map.sums();
-        let room = match loss.episode.budget.credit() {
-            Some(credit) if self.cc.in_recovery() => credit,
-            _ => self.cc.control().window.get().saturating_sub(sums.pipe()),
+        let window = self.cc.control().window.get();
+        let has_room = match loss.episode.budget.credit() {
+            Some(credit) if self.cc.in_recovery() => credit >= len,
+            // tcp_xmit_retransmit_queue: packets of any size.
+            _ if self.cfg.profile.family == Family::Linux => {
+                window / u64::from(self.link.mss) > sums.packets_in_flight()
+            }
+            _ => window.saturating_sub(sums.pipe()) >= len,
         };
         // The first of a recovery goes at once, and with nothing under way one may always go.
-        if room < len && sums.pipe() > 0 && !loss.episode.budget.untouched() {
+        if !has_room && sums.pipe() > 0 && !loss.episode.budget.untouched() {
             return None;
         }
         let repairs_timeout = loss.episode.timeout_until.is_some_and(|until| start < until);
