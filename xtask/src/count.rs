@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use lab::scenario::{Overrides, load};
-use lab::workloads::{OneFlow, WORKLOADS, one_flow};
+use lab::workloads::{Growth, OneFlow, WORKLOADS, growths, one_flow};
 use record::Off;
 use serde::{Deserialize, Serialize};
 
@@ -79,7 +79,7 @@ fn counted(write: bool) -> Result<ExitCode, String> {
     let mut moved = 0;
     println!("{:<28} {:>12} {:>12} {:>8}", "instructions/segment", "committed", "now", "");
     for (name, _) in transfers() {
-        let now = (count(&name)? * 10.0).round() / 10.0;
+        let now = (count(&name, &[])?[0] * 10.0).round() / 10.0;
         let before = committed.per_segment.get(&name).copied();
         let change = before.map(|before| (now / before - 1.0) * 100.0);
         moved += u32::from(change.is_none_or(|change| change.abs() > BAND));
@@ -102,26 +102,75 @@ fn counted(write: bool) -> Result<ExitCode, String> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Instructions for a data segment, counted in a process of its own.
-fn count(name: &str) -> Result<f64, String> {
+/// What valgrind counts for a data segment, in a process of its own: instructions, and what `more` options
+/// ask for.
+fn count(name: &str, more: &[&str]) -> Result<Vec<f64>, String> {
     let own = std::env::current_exe().map_err(|error| error.to_string())?;
     let mut valgrind = Command::new("valgrind");
-    valgrind.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
+    valgrind.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]).args(more);
     valgrind.arg(format!("--toggle-collect={COUNTED}")).arg(own).args(["count", "--inside", name]);
     let done = valgrind.output().map_err(|error| format!("valgrind: {error}"))?;
     let told = String::from_utf8_lossy(&done.stderr).into_owned();
     let segments = String::from_utf8_lossy(&done.stdout).trim().parse::<u64>();
     let collected = told.lines().find_map(|line| line.split_once("Collected : "));
-    let instructions = collected.and_then(|(_, n)| n.trim().parse::<u64>().ok());
-    match (segments, instructions) {
-        (Ok(segments @ 1..), Some(instructions @ 1..)) => Ok(instructions as f64 / segments as f64),
+    let counts = collected.map(|(_, counts)| counts.split_whitespace().map(str::parse::<u64>));
+    let counts = counts.and_then(|counts| counts.collect::<Result<Vec<u64>, _>>().ok());
+    match (segments, counts) {
+        (Ok(segments @ 1..), Some(counts)) if counts.first().is_some_and(|&first| first > 0) => {
+            Ok(counts.into_iter().map(|count| count as f64 / segments as f64).collect())
+        }
         _ => Err(format!("{name}: valgrind counted nothing\n{told}")),
     }
 }
 
+/// The caches that are simulated: those of a core of an AMD EPYC, as far as valgrind has so many.
+const CACHES: [&str; 4] =
+    ["--cache-sim=yes", "--I1=32768,8,64", "--D1=32768,8,64", "--LL=1048576,8,64"];
+
+/// Part of its usual time that a world lasts which is counted for what grows: valgrind takes a hundred times
+/// as long as the processor.
+const SHARE: f64 = 0.1;
+/// Bytes of a scenario's text beyond which it takes too long.
+const LONG: usize = 5_000_000;
+
+/// Name of each world of which one measure grows, and its scenario. How long a run lasts changes
+/// nothing but the share of its beginning.
+fn growing() -> impl Iterator<Item = (String, String)> {
+    let growths = growths(SHARE).into_iter().filter(|growth| !growth.title.starts_with("duration"));
+    growths.flat_map(|Growth { title, worlds }| {
+        let worlds = worlds.into_iter().filter(|(_, text)| text.len() < LONG);
+        worlds.map(move |(label, text)| (format!("{title}: {label}"), text))
+    })
+}
+
+/// Prints what a segment takes of instructions and of misses in simulated caches, as one measure
+/// grows: what docs/speed.md explains its tables with.
+pub(crate) fn run_growths() -> ExitCode {
+    println!(
+        "{:<44} {:>12} {:>10} {:>10} {:>10}",
+        "for a segment", "instructions", "L1 instr", "L1 data", "L2"
+    );
+    for (name, _) in growing() {
+        match count(&name, &CACHES).as_deref() {
+            Ok(&[instructions, _, _, i1, d1_read, d1_write, l2_i, l2_read, l2_write]) => println!(
+                "{name:<44} {instructions:>12.0} {i1:>10.1} {:>10.1} {:>10.1}",
+                d1_read + d1_write,
+                l2_i + l2_read + l2_write
+            ),
+            Ok(other) => println!("{name:<44} valgrind counted {other:?}"),
+            Err(error) => {
+                eprintln!("{error}");
+                return ExitCode::from(2);
+            }
+        }
+    }
+    ExitCode::SUCCESS
+}
+
 /// Inside of valgrind: runs the transfer and tells its data segments.
 pub(crate) fn run_inside(name: &str) -> ExitCode {
-    let text = transfers().into_iter().find(|(own, _)| own == name).map(|(_, text)| text);
+    let text =
+        transfers().into_iter().chain(growing()).find(|(own, _)| own == name).map(|(_, text)| text);
     let loaded = text.and_then(|text| load(&text, name, &Overrides::default()).ok());
     let Some(loaded) = loaded else {
         eprintln!("there is no transfer {name:?}");

@@ -7,7 +7,7 @@
 //! - `cargo xtask worlds` runs random worlds and makes a failing one small.
 //! - `cargo xtask calibrate` repeats the search for the inputs that the case `cubic-hz` fits.
 //! - `cargo xtask count` counts the instructions of fixed transfers and compares them with those
-//!   committed; `--write` commits to new ones.
+//!   committed; `--write` commits to new ones, `--growths` tells what the cost of a segment grows with.
 //! - `cargo xtask docs` draws the pictures and sets the README's trace anew.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a chore reports to its caller")]
@@ -25,7 +25,7 @@ use std::process::ExitCode;
 
 const USAGE: &str = "\
 usage: cargo xtask golden [DIR or FILE] | golden import DIR | floors | digest | docs | calibrate
-       cargo xtask count [--write]
+       cargo xtask count [--write | --growths]
        cargo xtask worlds [--count N] [--from K] [--seed S] [--jobs J] [--world K] [--out DIR]";
 
 fn main() -> ExitCode {
@@ -41,6 +41,7 @@ fn main() -> ExitCode {
         (Some("calibrate"), []) => calibrate::run(),
         (Some("count"), []) => count::run(false),
         (Some("count"), [write]) if write == "--write" => count::run(true),
+        (Some("count"), [growths]) if growths == "--growths" => count::run_growths(),
         (Some("count"), [inside, name]) if inside == "--inside" => {
             count::run_inside(&name.to_string_lossy())
         }

@@ -200,7 +200,7 @@ bulk = "unlimited"
 
 /// Many flows between two hosts over one link that gives each of them 1 Mbit/s, 40 ms away; they
 /// begin within the first second.
-pub fn many_flows(flows: u32, millis: u64) -> String {
+fn many_flows(flows: u32, millis: u64) -> String {
     let mut text = format!("title = \"many flows\"\nduration = \"{millis}ms\"\n");
     text += &hosts("sender", "sink", &OneFlow::W1);
     let _ = write!(
@@ -225,6 +225,60 @@ return = [{{ delay = "20ms" }}]
     text
 }
 
+/// Worlds of which one measure grows.
+#[derive(Debug, Clone)]
+pub struct Growth {
+    /// What grows, one word first.
+    pub title: &'static str,
+    /// How far it has grown in each world, and the text of that.
+    pub worlds: Vec<(String, String)>,
+}
+
+/// What the cost of a segment may grow with; worlds last `share` of their usual time.
+pub fn growths(share: f64) -> Vec<Growth> {
+    let mut all = Vec::new();
+    let mut add = |title, worlds: Vec<(String, String)>| all.push(Growth { title, worlds });
+    let flows = [1_u32, 10, 100, 1_000, 10_000, 100_000].map(|flows| {
+        let usual = (3_000_000 / u64::from(flows)).clamp(2_000, 300_000);
+        (format!("{flows}"), many_flows(flows, millis(usual, share).max(2_000)))
+    });
+    add("flows, 1 Mbit/s each", flows.into());
+    let flights = [10_u64, 100, 1_000, 10_000, 100_000].map(|flight| {
+        // 1 Gbit/s are 83,333 packets a second: 12 us each.
+        let one_way_us = flight * 12 / 2;
+        let millis = millis((flight * 12 * 60 / 1_000).max(10_000), share);
+        let room = (2 * flight * 1_448).max(1 << 20);
+        let flow = OneFlow { millis, one_way_us, flight: room, ..OneFlow::W1 };
+        (format!("{flight}"), one_flow(&flow))
+    });
+    add("flight (BDP), segments", flights.into());
+    let losses = [0_u32, 1, 10, 100, 300, 1_000].map(|loss| {
+        let label = format!("{}.{:02} %", loss / 100, loss % 100);
+        let millis = millis(OneFlow::W2.millis, share);
+        (label, one_flow(&OneFlow { millis, loss, ..OneFlow::W2 }))
+    });
+    add("loss at random", losses.into());
+    let durations = [1_u64, 10, 60, 600].map(|seconds| {
+        let flow = OneFlow { millis: millis(1_000 * seconds, share), ..OneFlow::W1 };
+        (format!("{seconds}"), one_flow(&flow))
+    });
+    add("duration (W1), s", durations.into());
+    let senders = [
+        ("linux-6.18", "reno"),
+        ("linux-6.18", "cubic"),
+        ("freebsd-14.3", "newreno"),
+        ("freebsd-14.3", "cubic"),
+        ("freebsd-rack-14.3", "newreno"),
+        ("rfc", "newreno"),
+    ];
+    let senders = senders.map(|(profile, cc)| {
+        let flow = OneFlow { profile, cc, millis: millis(10_000, share), ..OneFlow::W1 };
+        (format!("{profile} {cc}"), one_flow(&flow))
+    });
+    add("sender (W1, 10 s)", senders.into());
+    all
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -234,8 +288,9 @@ mod tests {
     fn every_workload_is_a_scenario() {
         let mut texts: Vec<String> =
             WORKLOADS.iter().map(|workload| (workload.scenario)(0.1)).collect();
-        texts.push(many_flows(100, 1_000));
-        texts.push(one_flow(&OneFlow { flight: 10_000_000, loss: 1, ..OneFlow::W1 }));
+        // The largest one takes long to read.
+        let small = growths(0.1).into_iter().flat_map(|growth| growth.worlds);
+        texts.extend(small.map(|(_, text)| text).filter(|text| text.len() < 1_000_000));
         for text in texts {
             let loaded = load(&text, "workload", &Overrides::default());
             assert!(loaded.is_ok(), "{}\n{text}", loaded.unwrap_err()[0]);
