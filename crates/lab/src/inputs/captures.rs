@@ -69,6 +69,9 @@ pub(super) fn read(
 /// may have out of order, are not that far apart.
 const WRONG: Duration = Duration::from_secs(1);
 
+/// Nor does a capture end so long after all that it has seen: there is no next packet to judge its last by.
+const YEAR: Duration = Duration::from_secs(365 * 86_400);
+
 /// A packet as it was read.
 #[derive(Debug, Clone, Copy)]
 struct Taken {
@@ -115,6 +118,19 @@ impl Held {
             .to_string();
             file.problems.tell(&told);
             time = taken_as;
+        }
+        if let Some(before) = self.before.filter(|_| next.is_none())
+            && time.saturating_sub(before) > YEAR
+        {
+            let told = format_args!(
+                "frame {}: its time is {:.1} s after that of the packet before, and it is the last; taken as \
+                 that of the packet before",
+                taken.frame,
+                time.saturating_sub(before).as_secs_f64(),
+            )
+            .to_string();
+            file.problems.tell(&told);
+            time = before;
         }
         self.before = Some(time);
         let begins = *file.begins.get_or_insert_with(|| {

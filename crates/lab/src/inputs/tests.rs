@@ -161,6 +161,15 @@ fn a_stamp_far_in_the_future_does_not_take_what_follows_along() {
     assert_eq!(times([0, 10, far, far + 10, far + 20]).1.count, 0);
     assert_eq!(times([0, 10, 900, 20, 30]).1.count, 0);
     assert_eq!(times([far, far + 10, 20, 30, 40]).1.count, 0);
+    // Behind the last one nothing comes that it could be judged by; a silence of ten months is believed.
+    let month = 30 * 86_400_000;
+    let (seen, problems) = times([0, 10, 20, 30, 13 * month]);
+    assert_eq!((seen, problems.count), (vec![0, 10, 20, 30, 30], 1));
+    assert!(
+        problems.first[0].starts_with("frame 5: its time is 33696000.0 s after"),
+        "{problems:?}"
+    );
+    assert_eq!(times([0, 10, 20, 30, 10 * month]).1.count, 0);
 }
 
 #[test]
