@@ -16,8 +16,10 @@
 //! ([`SendMap::resend`] with a smaller segment size). A block that covers a packet in part does not
 //! report it (tcp_match_skb_to_sack).
 
+mod losses;
 mod order;
 mod piece;
+mod reports;
 
 use std::collections::VecDeque;
 
@@ -26,10 +28,9 @@ use units::{Instant, Offset};
 pub use piece::{Count, Departure, Piece, Row, Sums};
 
 use crate::apart::{Apart, Beginning};
-use crate::dsack::Block;
 use crate::ranges::Ranges;
 use order::{Resends, Time};
-use piece::{COUNTED, EXPIRED, LOST, PASSED, PROBE, PUSHED, RESENT, SACKED, WAS_PASSED};
+use piece::{COUNTED, PUSHED};
 
 /// Packets under way.
 #[derive(Debug, Clone)]
@@ -315,213 +316,6 @@ impl SendMap {
             piece.len -= cut as u32;
             piece.start = una;
         }
-    }
-
-    /// Blocks were reported: each piece that is newly covered is shown, as it stood, in the order of
-    /// the stream within a block, and marked. Returns what was newly reported. Blocks below `snd_una`
-    /// or beyond what was sent count for nothing.
-    #[inline]
-    pub fn apply_sack(&mut self, blocks: &[Block], see: impl FnMut(&Piece)) -> Count {
-        if blocks.is_empty() { Count::default() } else { self.apply_blocks(blocks, see) }
-    }
-
-    fn apply_blocks(&mut self, blocks: &[Block], mut see: impl FnMut(&Piece)) -> Count {
-        let before = self.losses.sums.sacked;
-        let (Some(first), Some(last)) = (self.pieces.front(), self.pieces.back()) else {
-            return Count::default();
-        };
-        let (una, max) = (first.start, last.end());
-        for &(start, end) in blocks {
-            if start < end && end > una && end <= max {
-                self.apply_block(start.max(una), end, &mut see);
-            }
-        }
-        Count {
-            packets: self.losses.sums.sacked.packets - before.packets,
-            bytes: self.losses.sums.sacked.bytes - before.bytes,
-        }
-    }
-
-    /// Goes through what lies between the runs already reported.
-    fn apply_block(&mut self, start: Offset, end: Offset, see: &mut impl FnMut(&Piece)) {
-        let mut at = self.losses.sacked.first_beyond(start);
-        let mut place = start;
-        while place < end {
-            let run = self.losses.sacked.get(at);
-            if let Some((from, to)) = run
-                && from <= place
-            {
-                place = place.max(to);
-                at += 1;
-                continue;
-            }
-            let gap_end = run.map_or(end, |(from, _)| from.min(end));
-            if let Some((from, to)) = self.report(place, gap_end, see) {
-                at = self.losses.sacked.fill(at, from, to);
-            }
-            place = gap_end;
-        }
-    }
-
-    /// Marks the pieces wholly within `[start, end)`, none of them reported; returns their range.
-    fn report(
-        &mut self,
-        start: Offset,
-        end: Offset,
-        see: &mut impl FnMut(&Piece),
-    ) -> Option<Block> {
-        let mut at = self.index_of(start)?;
-        if self.pieces[at].start < start {
-            at += 1;
-        }
-        let from = self.pieces.get(at)?.start;
-        let mut to = from;
-        while let Some(piece) = self.pieces.get_mut(at).filter(|piece| piece.end() <= end) {
-            see(piece);
-            let bytes = piece.len();
-            let losses = &mut *self.losses;
-            losses.fresh_lost -= u64::from(piece.fresh_lost());
-            losses.sums.discount(piece.marks, bytes);
-            piece.marks = piece.marks & !(LOST | RESENT | EXPIRED) | SACKED;
-            losses.sums.count(piece.marks, bytes);
-            to = piece.end();
-            at += 1;
-        }
-        (from < to).then_some((from, to))
-    }
-
-    /// `[start, end)` left again at `now`, as a tail loss probe or not. Pieces it covers in part are
-    /// cut; reported ones only get a new time.
-    pub fn resend(&mut self, start: Offset, end: Offset, now: Instant, probe: bool) -> Resent {
-        let mut resent = Resent::default();
-        let Some(mut at) = self.index_of(start) else { return resent };
-        if self.pieces[at].start < start {
-            self.cut(at, start);
-            at += 1;
-        }
-        while self.pieces.get(at).is_some_and(|piece| piece.start < end) {
-            if self.pieces[at].end() > end {
-                self.cut(at, end);
-            }
-            let piece = &mut self.pieces[at];
-            self.losses.fresh_lost -= u64::from(piece.fresh_lost());
-            piece.transmissions = piece.transmissions.saturating_add(1);
-            piece.sent_at = now;
-            resent.count.add(piece.len());
-            let passed = piece.passed();
-            if piece.marks & EXPIRED != 0 {
-                self.losses.sums.expired.take(piece.len());
-            }
-            piece.marks &= !(PASSED | PROBE | EXPIRED);
-            if !probe && piece.again < u8::MAX {
-                piece.again += 1;
-                self.losses.sums.again_bytes += piece.len();
-            }
-            if !piece.sacked() {
-                if !piece.resent() {
-                    self.losses.sums.resent.add(piece.len());
-                }
-                piece.marks |= RESENT;
-                if passed {
-                    resent.passed_bytes += piece.len();
-                    piece.marks |= WAS_PASSED;
-                }
-                if probe {
-                    piece.marks |= PROBE;
-                }
-                let end = piece.end();
-                self.losses.resends.push(end, now);
-            }
-            at += 1;
-        }
-        resent
-    }
-
-    /// Takes the piece that holds `place` for lost: it is to be sent again. `false` if it was
-    /// reported, or waits already.
-    pub fn lose(&mut self, place: Offset) -> bool {
-        let Some(at) = self.index_of(place) else { return false };
-        let under_way = self.pieces[at].under_way();
-        if under_way {
-            self.lose_at(at);
-        }
-        under_way
-    }
-
-    /// Takes all that was not reported for lost, what is under way again included (tcp_enter_loss).
-    pub fn lose_all(&mut self) {
-        for at in 0..self.pieces.len() {
-            if self.pieces[at].under_way() {
-                self.lose_at(at);
-            }
-        }
-    }
-
-    fn lose_at(&mut self, at: usize) {
-        self.losses.lost_ever += 1;
-        let piece = &mut self.pieces[at];
-        let bytes = piece.len();
-        if piece.resent() {
-            self.losses.sums.resent.take(bytes);
-        }
-        if piece.marks & EXPIRED != 0 {
-            self.losses.sums.expired.take(bytes);
-        }
-        if !piece.lost() {
-            self.losses.sums.lost.add(bytes);
-        }
-        piece.marks = piece.marks & !(RESENT | EXPIRED) | LOST;
-        if piece.transmissions == 1 {
-            self.losses.fresh_lost += 1;
-            self.losses.lost = self.losses.lost.min(self.base + at as u64);
-        } else {
-            let end = piece.end();
-            self.add_relost(end);
-        }
-    }
-
-    fn add_relost(&mut self, end: Offset) {
-        let before = self.losses.relost.partition_point(|&other| other < end);
-        if self.losses.relost.get(before) != Some(&end) {
-            self.losses.relost.insert(before, end);
-        }
-    }
-
-    /// Nothing was lost after all: what waits is under way (tcp_undo_cwnd_reduction).
-    pub fn unmark_lost(&mut self) {
-        let losses = &mut *self.losses;
-        for piece in &mut self.pieces {
-            if piece.waits() && piece.transmissions > 1 {
-                losses.resends.restore(piece, losses.passed_until);
-            }
-            piece.marks &= !LOST;
-        }
-        self.losses.sums.lost = Count::default();
-        self.losses.fresh_lost = 0;
-        self.losses.relost.clear();
-        self.losses.once = self.base;
-        self.losses.expired = self.base;
-    }
-
-    /// Has the receiver dropped what it had reported? The first byte not acknowledged was reported
-    /// (tcp_check_sack_reneging; RFC 2018 section 8).
-    pub fn reneged(&self) -> bool {
-        self.pieces.front().is_some_and(Piece::sacked)
-    }
-
-    /// Believes no report any more.
-    pub fn forget_sacks(&mut self) {
-        let losses = &mut *self.losses;
-        for piece in &mut self.pieces {
-            if piece.sacked() && piece.transmissions > 1 {
-                losses.resends.restore(piece, losses.passed_until);
-            }
-            piece.marks &= !SACKED;
-        }
-        self.losses.sums.sacked = Count::default();
-        self.losses.sacked.clear();
-        self.losses.once = self.base;
-        self.losses.expired = self.base;
     }
 
     /// Cuts the piece at `at` in two at `place`, which lies within.

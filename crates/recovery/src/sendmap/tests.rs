@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::dsack::Block;
 
 const MSS: u64 = 1_000;
 
