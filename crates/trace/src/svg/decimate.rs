@@ -67,6 +67,28 @@ pub(super) fn decimate(
     column.map_or(Ok(()), |last| last.flush(&mut out))
 }
 
+/// Gives `out` the points of those that stand alone which are seen, placed by `place`, in their order, until
+/// it fails: in a column of pixels each two rows once.
+pub(super) fn scatter(
+    points: &[Point],
+    place: impl Fn(&Point) -> Dot,
+    mut out: impl FnMut(Dot) -> io::Result<()>,
+) -> io::Result<()> {
+    let (mut column, mut taken) = (None, Vec::new());
+    for point in points {
+        let dot = place(point);
+        let (number, rows) = (dot.0.0.div_euclid(100), dot.1.0.div_euclid(200));
+        if column.replace(number) != Some(number) {
+            taken.clear();
+        }
+        if !taken.contains(&rows) {
+            taken.push(rows);
+            out(dot)?;
+        }
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -86,6 +108,20 @@ mod tests {
     fn a_column_keeps_its_ends_and_its_extremes_in_order() {
         let column = [(0, 50), (10, 40), (20, 90), (30, 60), (40, 10), (50, 45)];
         assert_eq!(run(&column), [(0, 50), (20, 90), (40, 10), (50, 45)]);
+    }
+
+    #[test]
+    fn points_that_stand_alone_are_kept_between_the_extremes_too() {
+        let column = [(0, 0), (0, 1_000), (0, 2_000), (0, 1_050), (0, 3_000), (0, 4_000)];
+        let points = column.map(|(x, y)| Point { x, y });
+        let mut kept = Vec::new();
+        let keep = |(_, y): Dot| {
+            kept.push(y.0);
+            Ok(())
+        };
+        scatter(&points, |p| (Px(p.x), Px(p.y)), keep).unwrap();
+        // The fourth lies where the second does.
+        assert_eq!(kept, [0, 1_000, 2_000, 3_000, 4_000]);
     }
 
     #[test]

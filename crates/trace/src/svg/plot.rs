@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::decimate::{Dot, decimate};
+use super::decimate::{Dot, decimate, scatter};
 use super::layout::{Frame, PALE_INK, SAMPLE, SMALL};
 use super::look::Look;
 use super::number::Px;
@@ -86,13 +86,17 @@ fn write_series(out: &mut impl Write, plot: &Plot<'_>, series: &Series<'_>) -> i
 
     let (left, right) = (Px::whole(plot.frame.left), Px::whole(plot.frame.right));
     let fits = series.points.len() as i64 <= (right.0 - left.0) / MARKER_GAP.0;
-    let mut next = if fits || series.draw == Draw::Points {
+    let mut next = if fits {
         None
     } else {
         // Each look begins elsewhere, so that markers of equal series do not hide each other.
         Some(left.0 + SPARSE_GAP.0 * (2 * i64::from(series.look % 7) + 1) / 14)
     };
     open_markers(out, &look)?;
+    if series.draw == Draw::Points {
+        scatter(series.points, place, |dot| look.marker(out, dot))?;
+        return writeln!(out, "\"/>");
+    }
     decimate(series.points, place, |dot| {
         match &mut next {
             Some(next) if dot.0.0 < *next => return Ok(()),
