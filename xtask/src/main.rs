@@ -8,7 +8,8 @@
 //! - `cargo xtask calibrate` repeats the search for the inputs that the case `cubic-hz` fits.
 //! - `cargo xtask count` counts the instructions of fixed transfers and compares them with those
 //!   committed; `--write` commits to new ones, `--growths` tells what the cost of a segment grows with.
-//! - `cargo xtask docs` draws the pictures and sets the README's trace anew.
+//! - `cargo xtask docs` draws the pictures, sets the README's trace and writes the pages that are generated;
+//!   `--pictures` leaves out the pages.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a chore reports to its caller")]
 
@@ -24,7 +25,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 const USAGE: &str = "\
-usage: cargo xtask golden [DIR or FILE] | golden import DIR | floors | digest | docs | calibrate
+usage: cargo xtask golden [DIR or FILE] | golden import DIR | floors | digest | docs [--pictures] | calibrate
        cargo xtask count [--write | --growths]
        cargo xtask worlds [--count N] [--from K] [--seed S] [--jobs J] [--world K] [--out DIR]";
 
@@ -37,7 +38,8 @@ fn main() -> ExitCode {
         (Some("golden"), [place]) => golden::run(Path::new(place)),
         (Some("floors"), []) => list_floors(),
         (Some("digest"), []) => digest::run(),
-        (Some("docs"), []) => docs::run(),
+        (Some("docs"), []) => docs::run(true),
+        (Some("docs"), [pictures]) if pictures == "--pictures" => docs::run(false),
         (Some("calibrate"), []) => calibrate::run(),
         (Some("count"), []) => count::run(false),
         (Some("count"), [write]) if write == "--write" => count::run(true),
