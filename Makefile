@@ -6,6 +6,8 @@
 # what they share, for each asks it for other features than all together.
 BUILT := $(or $(CARGO_TARGET_DIR),target)
 XTASK := $(BUILT)/release/xtask
+# With the tests, which are built already: alone the programs would share their crates with other features.
+BINS := cargo build --quiet --workspace --bins --tests
 
 test: tools lint
 	cargo test --workspace --quiet
@@ -26,15 +28,15 @@ lint:
 # is skipped where rustup cannot fetch its target, which no Debian package provides.
 digest:
 	@mkdir -p target
-	cargo build --quiet --workspace --bins
+	$(BINS)
 	cargo build --quiet --release --package xtask
 	$(BUILT)/debug/xtask digest > target/digest-debug.txt
 	$(XTASK) digest > target/digest-release.txt
 	diff target/digest-debug.txt target/digest-release.txt
 	@echo "digests: debug and release agree"
 	@if command -v node > /dev/null && rustup target add wasm32-unknown-unknown > /dev/null 2>&1; then \
-	  cargo build --quiet --release --package ackclock-wasm --target wasm32-unknown-unknown && \
-	  node bindings/wasm/digest.mjs $(BUILT)/wasm32-unknown-unknown/release/ackclock_wasm.wasm > target/digest-wasm.txt && \
+	  cargo build --quiet --package ackclock-wasm --target wasm32-unknown-unknown && \
+	  node bindings/wasm/digest.mjs $(BUILT)/wasm32-unknown-unknown/debug/ackclock_wasm.wasm > target/digest-wasm.txt && \
 	  diff target/digest-release.txt target/digest-wasm.txt && echo "digests: native and wasm32 agree"; \
 	else \
 	  echo "digests: wasm32 skipped, it needs node and rustup's target wasm32-unknown-unknown"; \
@@ -50,7 +52,7 @@ python:
 	@if python3 -c 'import ensurepip, venv' > /dev/null 2>&1; then \
 	  python3 -m venv $(VENV) && \
 	  $(VENV)/bin/pip install --quiet --disable-pip-version-check --requirement bindings/python/tests/requirements.txt . && \
-	  cargo build --quiet --workspace --bins && \
+	  $(BINS) && \
 	  $(VENV)/bin/python -m pytest -q && \
 	  $(VENV)/bin/python -m mypy && \
 	  $(VENV)/bin/python -m mypy.stubtest ackclock._engine; \
