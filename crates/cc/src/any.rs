@@ -11,7 +11,7 @@ use crate::outside::Piloted;
 use crate::{Bbr, LinuxReno, NewReno};
 
 /// Any controller, with what it grants: that is asked for several times between two changes.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct AnyController {
     which: Which,
     control: Control,
@@ -22,7 +22,7 @@ pub struct AnyController {
 
 /// An enum, since a scenario chooses and one behind a trait could not be cloned. What is larger than the
 /// smallest lies apart: a world has thousands.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 enum Which {
     /// FreeBSD's NewReno.
     NewReno(Box<NewReno>),
@@ -36,7 +36,8 @@ enum Which {
     RfcCubic(Box<RfcCubic>),
     /// Linux's BBR.
     Bbr(Box<Bbr>),
-    /// One that is written elsewhere.
+    /// One that is written elsewhere: what it knows is not ours to write down.
+    #[serde(skip)]
     Piloted(Box<Piloted>),
 }
 

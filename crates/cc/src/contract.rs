@@ -220,7 +220,7 @@ pub struct RateSample {
 }
 
 /// What a controller grants.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct Control {
     /// Congestion window.
     pub window: Bytes,

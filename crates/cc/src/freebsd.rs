@@ -17,7 +17,7 @@ const TCP_MAXWIN: u32 = 65_535;
 pub(crate) const SSTHRESH_UNSET: u32 = TCP_MAXWIN << 14;
 
 /// The part of a connection's control block that controllers work on.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub(crate) struct Tcb {
     pub(crate) params: Params,
     pub(crate) mss: u32,
@@ -37,7 +37,7 @@ pub(crate) struct Tcb {
 }
 
 /// State at the first timeout in a row, for its undo (`snd_cwnd_prev` and its neighbours).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize, serde::Serialize)]
 struct BeforeTimeout {
     snd_cwnd: u32,
     snd_ssthresh: u32,

@@ -18,7 +18,7 @@ const CSS_GROWTH_DIV: u32 = 4;
 const CSS_ROUNDS: u32 = 5;
 
 /// How the stack lets HyStart++ act (`CCF_HYSTART_*`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub enum HyStartMode {
     /// Compiled in, not used: the base stack, and RACK by default.
     NotAllowed,
@@ -32,7 +32,7 @@ pub enum HyStartMode {
 }
 
 /// State of HyStart++. Round trips in microseconds; `u32::MAX` where there is none.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct HyStart {
     mode: HyStartMode,
     compiled_in: bool,

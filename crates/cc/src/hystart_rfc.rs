@@ -21,7 +21,7 @@ const CSS_ROUNDS: u32 = 5;
 const L: u64 = 8;
 
 /// State of one slow start.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, serde::Deserialize, serde::Serialize)]
 pub struct HyStartRfc {
     window_end: Option<Offset>,
     last_round: Option<Duration>,
@@ -31,7 +31,7 @@ pub struct HyStartRfc {
 }
 
 /// Conservative slow start.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 struct Conservative {
     baseline: Duration,
     rounds: u32,

@@ -56,7 +56,7 @@ pub trait Operations: Clone + Debug {
 }
 
 /// One of Linux's controllers, one connection.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct Linux<O> {
     operations: O,
     mss: u32,
@@ -71,7 +71,7 @@ pub struct Linux<O> {
 }
 
 /// Congestion state as far as the window needs it (`icsk_ca_state`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 enum Phase {
     /// Open or Disorder: the window grows.
     Open,

@@ -6,7 +6,7 @@ use crate::linux::{Linux, Operations};
 pub type LinuxReno = Linux<Reno>;
 
 /// `reno` keeps nothing of its own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize, serde::Serialize)]
 pub struct Reno;
 
 impl LinuxReno {

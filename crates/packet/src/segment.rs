@@ -3,6 +3,7 @@
 use core::fmt;
 use core::ops::{BitOr, BitOrAssign};
 
+use serde::{Deserialize, Serialize};
 use units::{Bytes, FlowId, SeqNum};
 
 /// Which way a segment travels on its connection.
@@ -27,7 +28,7 @@ impl Dir {
 }
 
 /// Version of the internet protocol below the segment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Deserialize, Serialize)]
 #[repr(u8)]
 pub enum IpVersion {
     /// RFC 791: a header of 20 bytes.

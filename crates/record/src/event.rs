@@ -1,5 +1,6 @@
 //! The vocabulary of events.
 
+use serde::{Deserialize, Serialize};
 use units::{Duration, Offset};
 
 /// Something that happened. Offsets count from 0 at the first payload byte of the connection.
@@ -141,7 +142,7 @@ pub enum SentKind {
 }
 
 /// Why a window changed or something was sent again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize, Serialize)]
 pub enum Cause {
     /// The connection began.
     Start,
@@ -208,7 +209,7 @@ pub enum Evidence {
 }
 
 /// Why nothing more is sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
 pub enum Waiting {
     /// The congestion window is full.
     CongestionWindow,

@@ -3,7 +3,7 @@
 use core::ops::{Deref, DerefMut};
 
 /// A value that takes room only once it is to be changed.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, serde::Deserialize, serde::Serialize)]
 pub struct Apart<T>(Option<Box<T>>);
 
 /// What such a value is before it was ever changed.

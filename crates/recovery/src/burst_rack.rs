@@ -9,7 +9,7 @@
 use units::{Duration, Instant};
 
 /// The knobs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct BurstLimit {
     /// The wait is shortened by this share of it; 0 is none, 1 all (`rack_slot_reduction`).
     pub reduction: u32,
@@ -34,7 +34,7 @@ pub struct Road {
 }
 
 /// One connection.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct Burst {
     limit: BurstLimit,
     /// The window of the last call that was let through (`cwnd_to_use`).

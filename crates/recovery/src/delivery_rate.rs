@@ -15,7 +15,7 @@ use units::{Duration, Instant, Offset};
 use crate::sendmap::SendMap;
 
 /// What a packet takes along (`TCP_SKB_CB(skb)->tx`).
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, serde::Deserialize, serde::Serialize)]
 struct Sent {
     /// Behind its last byte.
     end: Offset,
@@ -33,7 +33,7 @@ struct Sent {
 }
 
 /// The newest packet that the acknowledgment at hand has delivered (`struct rate_sample`).
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, serde::Deserialize, serde::Serialize)]
 struct Newest {
     packet: Sent,
     /// Microseconds in which the packets were sent.
@@ -54,7 +54,7 @@ pub struct Rate {
 }
 
 /// The rates of one connection.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, serde::Deserialize, serde::Serialize)]
 pub struct DeliveryRates {
     /// What is under way, in the order of the stream; the first begins at `una`.
     sent: VecDeque<Sent>,

@@ -30,7 +30,7 @@ const DUP_THRESHOLD: u32 = 3;
 const MAX_BLOCKS: usize = 4;
 
 /// What versions of the scoreboard differ in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct HolesParams {
     /// Holes at most (`net.inet.tcp.sack.maxholes`): a block that needs one more is not taken in.
     pub max_holes: usize,
@@ -45,7 +45,7 @@ pub struct HolesParams {
 }
 
 /// How the bytes under way are counted (tcp_compute_pipe).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub enum PipeRule {
     /// All that is not acknowledged (13.0, where `rfc6675_pipe` is off).
     Outstanding,
@@ -81,7 +81,7 @@ impl HolesParams {
 }
 
 /// A hole: bytes the receiver lacks below what it has reported.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct Hole {
     /// First byte.
     pub start: Offset,
@@ -142,7 +142,7 @@ pub struct Update {
 }
 
 /// The scoreboard of one connection.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct Holes {
     params: HolesParams,
     /// By place.

@@ -57,7 +57,7 @@ pub struct Found {
 }
 
 /// The state of one connection.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct Rack {
     /// When the packet sent last of those delivered had left (`RACK.xmit_ts`), and its end.
     newest: Option<(Instant, Offset)>,

@@ -17,7 +17,7 @@ const DSACK_PERSIST: u8 = 16;
 const DUP_THRESHOLD: u32 = 3;
 
 /// The knobs of the threshold.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct ThreshParams {
     /// A quarter of the round trip is added always; else `pkt_delay`, and a share once reordering was
     /// seen (bit 0 of `rack_dsack_std_based`).
@@ -50,7 +50,7 @@ impl ThreshParams {
 }
 
 /// The state of one connection.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct RackFreeBsd {
     params: ThreshParams,
     /// When reordering was seen last (`rc_reorder_ts`).

@@ -50,7 +50,7 @@ pub enum Arrival {
 }
 
 /// The rule of D53832: retransmissions that are acknowledged sooner than a round trip allows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct RackUndo {
     /// A share of the smoothed round trip counts as too soon (`rack_rtt_divisor`, 2); 0 is off.
     divisor: u32,
@@ -121,7 +121,7 @@ impl RackUndo {
 
 /// The two rules of 2022 (rack_process_to_cumack, rack_note_dsack, rack_handle_might_revert): both
 /// ask that no packet under way has been passed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct Reverts {
     /// `ssthresh` when the last recovery began (`rc_ssthresh_at_erec`).
     ssthresh: u64,

@@ -25,7 +25,7 @@ pub(crate) fn partition<T>(list: &VecDeque<T>, mut holds: impl FnMut(&T) -> bool
 }
 
 /// A set of ranges.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, serde::Deserialize, serde::Serialize)]
 pub(crate) struct Ranges {
     ranges: VecDeque<Block>,
 }

@@ -12,7 +12,7 @@ const INITIAL: u32 = 3;
 const LARGEST: u64 = 300;
 
 /// The metric of one connection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct Reordering {
     metric: u32,
     seen: u32,

@@ -35,7 +35,7 @@ pub struct Sampled {
 }
 
 /// The round-trip estimator of an endpoint.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub enum RttEstimator {
     /// FreeBSD's.
     FreeBsd(RttFreeBsd),

@@ -26,7 +26,7 @@ const REXMT_MAX_S: i64 = 64;
 const BACKOFF: [i64; 13] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 512, 512, 512];
 
 /// The estimator of one connection.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct RttFreeBsd {
     hz: u32,
     t_srtt: i64,

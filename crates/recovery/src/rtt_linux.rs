@@ -18,7 +18,7 @@ const RTO_MAX_S: u64 = 120;
 const TIMEOUT_INIT_S: u64 = 1;
 
 /// The estimator of one connection.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct RttLinux {
     hz: u64,
     /// Smoothed round trip, eight times (`srtt_us`); 0 before the first sample.

@@ -12,7 +12,7 @@ const FIRST: u64 = 1_000_000;
 const SLOP: u64 = 200_000;
 
 /// The bounds of the timeout.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct RtoBounds {
     /// Least timeout before the slop (`rack_rto_min`).
     pub least: Duration,
@@ -27,7 +27,7 @@ impl RtoBounds {
 }
 
 /// The estimator of one connection; microseconds throughout.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct RttRack {
     bounds: RtoBounds,
     srtt: Option<u64>,

@@ -12,7 +12,7 @@ const MAX: u64 = 60 * ONE_SECOND;
 const GRANULARITY: u64 = 1_000_000;
 
 /// The estimator of one connection; nanoseconds throughout.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct RttRfc {
     srtt: Option<u64>,
     rttvar: u64,

@@ -33,7 +33,7 @@ use order::{Resends, Time};
 use piece::{COUNTED, PUSHED};
 
 /// Packets under way.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, serde::Deserialize, serde::Serialize)]
 pub struct SendMap {
     /// In the order of the stream, without gaps.
     pieces: VecDeque<Piece>,
@@ -46,7 +46,7 @@ pub struct SendMap {
 }
 
 /// Reported, lost and sent again, and how far that was looked through.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, serde::Deserialize, serde::Serialize)]
 struct Losses {
     /// The sums, but for that of all.
     sums: Sums,

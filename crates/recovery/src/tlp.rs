@@ -14,7 +14,7 @@ const LINUX_ALONE: Duration = Duration::from_millis(200);
 /// Linux: jiffies that are added (`TCP_TIMEOUT_MIN`).
 const LINUX_JIFFIES: u64 = 2;
 /// The knobs of FreeBSD's RACK.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct RackPto {
     /// This share of a round trip is added; 0 counts as 1 (`rack_tlp_thresh`).
     pub divisor: u32,
@@ -37,7 +37,7 @@ impl RackPto {
 }
 
 /// How long to wait for an acknowledgment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub enum PtoRule {
     /// RFC 8985 section 7.2: two round trips, and this for a single packet.
     Rfc {
@@ -102,7 +102,7 @@ impl PtoRule {
 }
 
 /// A probe under way.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 struct Probe {
     /// `snd_nxt` when it left (`TLP.end_seq`).
     end: Offset,
@@ -133,7 +133,7 @@ pub struct ProbeAck {
 }
 
 /// Probes of one connection.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct Tlp {
     /// Probes in a row without new data acknowledged between: 1 for RFC 8985 and Linux, 2 for FreeBSD's
     /// RACK (`rack_tlp_limit`).

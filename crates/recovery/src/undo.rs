@@ -9,7 +9,7 @@ use units::Offset;
 use crate::dsack::Block;
 
 /// Linux' state of an episode that may prove needless.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize, serde::Serialize)]
 pub struct Undo {
     /// `snd_una` when the episode began (`undo_marker`); `None` if it can no longer be undone.
     marker: Option<Offset>,
@@ -85,7 +85,7 @@ pub fn older(echo: u32, stamp: u32) -> bool {
 
 /// Eifel detection (RFC 3522 section 3.2): the first acceptable acknowledgment after a retransmission
 /// tells.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize, serde::Serialize)]
 pub struct Eifel {
     /// Timestamp of the first retransmission (`RetransmitTS`), until it is judged.
     stamp: Option<u32>,

@@ -20,8 +20,9 @@ pub(crate) enum Decision {
 }
 
 /// The rule with its state.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, serde::Deserialize, serde::Serialize)]
 pub(crate) struct AckPolicy {
+    #[serde(skip, default = "SharedProfile::placeholder")]
     profile: SharedProfile,
     /// Linux: ACKs still to be sent at once.
     quick: u32,
@@ -82,6 +83,11 @@ impl AckPolicy {
             AckRule::Linux { min, .. } => min,
         };
         Self { profile: profile.clone(), quick: 0, ato, last_data: None }
+    }
+
+    /// Reads that profile from now on, which says the same.
+    pub(crate) fn share(&mut self, profile: &SharedProfile) {
+        self.profile = profile.clone();
     }
 
     /// In-order data arrived; `None` if the policy is Linux's, which asks for more

@@ -4,7 +4,7 @@ use recovery::apart::Beginning;
 use units::{Duration, Instant};
 
 /// Counts challenge ACKs in windows of time.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, serde::Deserialize, serde::Serialize)]
 pub(crate) struct Challenge {
     began: Option<Instant>,
     sent: u32,

@@ -8,7 +8,7 @@ use units::{Duration, Instant};
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
 
 /// Ticks and timestamps of one host.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub(crate) struct KernelClock {
     hz: u32,
     /// Length of a tick in nanoseconds, where that is a whole number.

@@ -8,7 +8,7 @@ use crate::probes::Keepalive;
 use crate::profile::SharedProfile;
 
 /// Which side opens the connection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub enum Side {
     /// Sends the SYN.
     Client,
@@ -46,8 +46,9 @@ pub struct Config {
 }
 
 /// What of it is asked for as long as the connection lasts.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, serde::Deserialize, serde::Serialize)]
 pub(crate) struct Kept {
+    #[serde(skip, default = "SharedProfile::placeholder")]
     pub(crate) profile: SharedProfile,
     pub(crate) flow: FlowId,
     pub(crate) isn: SeqNum,

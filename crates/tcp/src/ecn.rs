@@ -8,7 +8,7 @@ use crate::profile::EcnRule;
 pub(crate) const ECT0: u8 = 2;
 
 /// ECN state of one side.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, serde::Deserialize, serde::Serialize)]
 pub(crate) struct Ecn {
     rule: EcnRule,
     /// Both sides take part.

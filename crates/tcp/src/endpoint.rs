@@ -20,7 +20,7 @@ use crate::state::{Agreed, Receive, Send};
 use crate::timers::Timers;
 
 /// States of RFC 9293 section 3.3.2.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub enum State {
     /// No connection.
     Closed,
@@ -47,7 +47,7 @@ pub enum State {
 }
 
 /// What a connection has done so far.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize, serde::Serialize)]
 pub struct Totals {
     /// Data packets sent, those sent again included.
     pub data_packets: u64,
@@ -66,10 +66,11 @@ pub struct Totals {
 }
 
 /// One side of a TCP connection.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, serde::Deserialize, serde::Serialize)]
 pub struct Endpoint {
     pub(crate) cfg: Kept,
     /// Until it is established.
+    #[serde(skip)]
     pub(crate) origin: Option<Box<Origin>>,
     pub(crate) clock: KernelClock,
     pub(crate) state: State,

@@ -5,7 +5,8 @@
 //! `handshake`, `output` (with one file per system: what is sent next), `input` (what an arrival
 //! means), `acks` (what an acknowledgment means to the sender), [`probes`]; and the parts they use:
 //! `timers`, `syn_timer`, `clock`, `ecn`, `challenge`, `send_buffer`, `sent`, `state`, `receive_window`,
-//! `reassembly`, `ack_policy`, `sack_compression`; `rates` (delivery rates and pacing, for BBR); and what an application may ask and change: [`info`], `socket_options`.
+//! `reassembly`, `ack_policy`, `sack_compression`; `rates` (delivery rates and pacing, for BBR); and what an application may ask
+//! and change: [`info`], `socket_options`; [`packed`] (connections at rest, in few bytes).
 //!
 //! Sequence numbers are 64-bit offsets inside, with the SYN at 0 and the first payload byte at
 //! 1; they become 32-bit numbers only on a [`packet::Segment`].
@@ -29,6 +30,7 @@ pub mod info;
 mod input;
 mod loss;
 mod output;
+pub mod packed;
 mod rates;
 mod reassembly;
 mod receive_window;

@@ -18,7 +18,7 @@ use crate::endpoint::Endpoint;
 use crate::profile::{LossRule, Profile};
 
 /// The way of one connection, with its state.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, serde::Deserialize, serde::Serialize)]
 pub(crate) enum Repair {
     /// Where SACK was not agreed; with the reduction of FreeBSD's base stack.
     Duplicates(Option<Prr>),

@@ -13,7 +13,7 @@ use crate::profile::{Family, ProbeRule};
 const MAX_PERSIST_IDLE: Duration = Duration::from_secs(7_200);
 
 /// Keepalive of one connection (`SO_KEEPALIVE` and the options beside it).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct Keepalive {
     /// Silence after which the first probe goes.
     pub idle: Duration,
@@ -24,7 +24,7 @@ pub struct Keepalive {
 }
 
 /// A probe that is due.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub(crate) enum Probe {
     /// The next byte, whatever the window says.
     Byte,

@@ -9,7 +9,7 @@ mod linux;
 mod rfc;
 
 use core::ops::{Deref, DerefMut};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use cc::cubic::Variant;
 use cc::registry::{self, Algorithm, NoController};
@@ -104,6 +104,14 @@ pub struct Profile {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SharedProfile(Arc<Profile>);
 
+impl SharedProfile {
+    /// What stands where one belongs until it is put there ([`crate::packed`]).
+    pub(crate) fn placeholder() -> Self {
+        static PLACEHOLDER: LazyLock<SharedProfile> = LazyLock::new(|| rfc::textbook().into());
+        PLACEHOLDER.clone()
+    }
+}
+
 impl From<Profile> for SharedProfile {
     fn from(profile: Profile) -> Self {
         Self(Arc::new(profile))
@@ -137,7 +145,7 @@ pub enum Family {
 }
 
 /// Explicit congestion notification.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub enum EcnRule {
     /// Never.
     Off,
@@ -342,7 +350,7 @@ pub enum TimedRule {
 }
 
 /// What versions of FreeBSD's RACK stack differ in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct RackRule {
     /// When a packet that was passed is lost.
     pub thresh: ThreshParams,
@@ -364,7 +372,7 @@ pub struct RackRule {
 }
 
 /// What versions of FreeBSD's base stack differ in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct HolesRule {
     /// The scoreboard's.
     pub params: HolesParams,

@@ -23,7 +23,7 @@ use crate::loss::Repair;
 const UNPACED: u64 = 10;
 
 /// Rates and pacing of one connection.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, serde::Deserialize, serde::Serialize)]
 pub(crate) struct Rates {
     pub(crate) delivery: DeliveryRates,
     /// When the next packet may leave (`tp->tcp_wstamp_ns`).

@@ -9,7 +9,7 @@ use packet::{SackBlock, SackBlocks};
 use units::{Offset, SeqNum};
 
 /// A range `[left, right)` beyond `rcv_nxt`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 struct Range {
     left: Offset,
     right: Offset,
@@ -24,14 +24,14 @@ impl Range {
 }
 
 /// Out-of-order ranges. Where nothing ever came out of order, that is all there is.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, serde::Deserialize, serde::Serialize)]
 pub(crate) struct Reassembly {
     held: u64,
     behind_gaps: Option<Box<Held>>,
 }
 
 /// Out-of-order ranges, sorted, disjoint and not adjacent.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, serde::Deserialize, serde::Serialize)]
 struct Held {
     ranges: VecDeque<Range>,
     /// Left edge of what an arrival touched, and its number; the newest last. An entry is stale once

@@ -23,7 +23,7 @@ const RATIO_PLAIN: u64 = 160;
 const RATIO_MERGED: u64 = 215;
 
 /// What a host can take, and what it says of that.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, serde::Deserialize, serde::Serialize)]
 pub(crate) struct ReceiveWindow {
     /// It grows by itself, up to so much.
     grows_to: Option<NonZeroU64>,
@@ -42,7 +42,7 @@ pub(crate) struct ReceiveWindow {
     answer: Answer,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, serde::Deserialize, serde::Serialize)]
 struct Answer {
     promised: u64,
     waiting: u64,
@@ -54,14 +54,14 @@ impl Answer {
     const NONE: Self = Self { promised: u64::MAX, waiting: 0, window: 0 };
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, serde::Deserialize, serde::Serialize)]
 enum System {
     FreeBsd { counted_since: Option<Instant>, counted: u64 },
     Linux(Linux),
     Fixed,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, serde::Deserialize, serde::Serialize)]
 struct Linux {
     /// `scaling_ratio`.
     ratio: u64,

@@ -18,7 +18,7 @@ const AT_ONCE: u8 = 3;
 pub(crate) const BLOCKS_EXPECTED: usize = 2;
 
 /// ACKs that wait.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize, serde::Serialize)]
 pub(crate) struct Compressed {
     /// How many (`compressed_ack`).
     pub(crate) waiting: u32,

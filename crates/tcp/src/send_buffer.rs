@@ -19,8 +19,9 @@ const LINUX_TRUESIZE: (u64, u64) = (1_498, 1_448);
 const LINUX_PER_MSS: u64 = 2_304;
 
 /// Bytes the application has handed over, from `snd_una` on.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, serde::Deserialize, serde::Serialize)]
 pub(crate) struct SendBuffer {
+    #[serde(skip, default = "SharedProfile::placeholder")]
     profile: SharedProfile,
     /// Room in the system's own measure: payload in FreeBSD, memory in Linux.
     size: u64,
@@ -41,6 +42,11 @@ impl SendBuffer {
             SendBufferRule::Linux { wmem } => wmem[1].get(),
         };
         Self { profile: profile.clone(), size, used: 0, mss: 1, starved: false, fixed: false }
+    }
+
+    /// Reads that profile from now on, which says the same.
+    pub(crate) fn share(&mut self, profile: &SharedProfile) {
+        self.profile = profile.clone();
     }
 
     /// The application says how large it is, in the system's own measure.

@@ -18,7 +18,7 @@ use crate::sack_compression::Compressed;
 use crate::send_buffer::SendBuffer;
 
 /// What the handshake settled.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, serde::Deserialize, serde::Serialize)]
 pub(crate) struct Agreed {
     /// Payload of a full segment without options (`t_maxseg`).
     pub(crate) maxseg: u32,
@@ -31,7 +31,7 @@ pub(crate) struct Agreed {
 }
 
 /// The sending half.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, serde::Deserialize, serde::Serialize)]
 pub(crate) struct Send {
     pub(crate) una: Offset,
     pub(crate) nxt: Offset,
@@ -105,7 +105,7 @@ pub(crate) struct Send {
 }
 
 /// The receiving half.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, serde::Deserialize, serde::Serialize)]
 pub(crate) struct Receive {
     pub(crate) irs: SeqNum,
     pub(crate) nxt: Offset,
@@ -131,7 +131,7 @@ pub(crate) struct Receive {
 }
 
 /// The window of a call of limited transmit, and `max` before it.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, serde::Deserialize, serde::Serialize)]
 pub(crate) struct Call(pub(crate) Option<(u64, Offset)>);
 
 /// There was no such call.
@@ -144,7 +144,7 @@ impl Beginning for Call {
 }
 
 /// What has arrived twice.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, serde::Deserialize, serde::Serialize)]
 pub(crate) struct Twice(pub(crate) Option<(Offset, Offset)>);
 
 /// Nothing has.
@@ -157,7 +157,7 @@ impl Beginning for Twice {
 }
 
 /// What the peer was asked.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, serde::Deserialize, serde::Serialize)]
 pub(crate) struct Asked {
     /// Window probes in a row, those of them since the peer was last heard of, and when the last went.
     pub(crate) probes: u32,

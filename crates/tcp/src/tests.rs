@@ -8,6 +8,7 @@ mod ecn;
 mod handshake;
 mod intruders;
 mod loss;
+mod packing;
 pub(crate) mod pair;
 mod probes;
 mod rack;

@@ -22,7 +22,7 @@ const TICKED: usize = slot(Purpose::Retransmit) + 1;
 const OTHERS: usize = ALL.len() - TICKED;
 
 /// One deadline for each purpose; [`Instant::MAX`] where there is none.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, serde::Deserialize, serde::Serialize)]
 pub(crate) struct Timers {
     at: [Instant; TICKED],
     /// The others, which are seldom set, once one was.

@@ -16,6 +16,8 @@ pub mod rng;
 pub mod seq;
 pub mod time;
 
+use serde::{Deserialize, Serialize};
+
 pub use bytes::Bytes;
 pub use rate::Rate;
 pub use ratio::Ratio;
@@ -24,7 +26,9 @@ pub use seq::{Offset, SeqNum};
 pub use time::{Duration, Instant};
 
 /// Number of a flow within a run, counted from 0 in the order of the scenario.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Deserialize, Serialize,
+)]
 pub struct FlowId(pub u32);
 
 /// Number of a host within a run, counted from 0 in the order of the scenario.

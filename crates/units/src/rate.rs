@@ -3,10 +3,12 @@
 use core::fmt;
 use core::num::NonZeroU64;
 
+use serde::{Deserialize, Serialize};
+
 use crate::{Bytes, Duration};
 
 /// A rate in bits per second, decimal (1 Mbit/s is 1,000,000 bits a second). Never zero.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
 pub struct Rate(u64);
 
 /// Nanoseconds in a second, for each bit of a byte.

@@ -10,7 +10,7 @@ use rand_pcg::Pcg64;
 use crate::Ratio;
 
 /// A stream of random numbers for one purpose of one owner.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct Stream(Pcg64);
 
 impl Stream {

@@ -3,16 +3,20 @@
 use core::fmt;
 use core::ops::{Add, AddAssign, Sub};
 
+use serde::{Deserialize, Serialize};
+
 use crate::Bytes;
 
 /// A place in a stream that never wraps.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Deserialize, Serialize,
+)]
 pub struct Offset(pub u64);
 
 /// A sequence number as it stands in a TCP header (RFC 9293 section 3.4).
 ///
 /// It has no order, since on a circle nothing comes first; [`SeqNum::near`] gives the offset.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Deserialize, Serialize)]
 pub struct SeqNum(pub u32);
 
 impl Offset {

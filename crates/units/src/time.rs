@@ -4,14 +4,24 @@ use core::fmt;
 use core::num::NonZeroU64;
 use core::ops::{Add, AddAssign, Sub};
 
+use serde::{Deserialize, Serialize};
+
 /// A moment of a run, in nanoseconds since its beginning.
 ///
 /// Kept biased by one so that `Option<Instant>` needs no more room than an `Instant`.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+///
+/// Serialized as nanoseconds since the beginning and two more, [`Instant::MAX`] as 0: "never" is then
+/// short where a number is written in as few bytes as it needs.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
+#[serde(from = "Written", into = "Written")]
 pub struct Instant(NonZeroU64);
 
+/// A moment as it is serialized.
+#[derive(Deserialize, Serialize)]
+struct Written(u64);
+
 /// A span of time in nanoseconds.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Deserialize, Serialize)]
 pub struct Duration(u64);
 
 impl Instant {
@@ -117,6 +127,19 @@ impl Duration {
     }
 }
 
+impl From<Instant> for Written {
+    fn from(at: Instant) -> Self {
+        Self(at.0.get().wrapping_add(1))
+    }
+}
+
+impl From<Written> for Instant {
+    fn from(written: Written) -> Self {
+        // No moment is written as 1.
+        Self(NonZeroU64::new(written.0.wrapping_sub(1)).unwrap_or(NonZeroU64::MIN))
+    }
+}
+
 impl Add<Duration> for Instant {
     type Output = Self;
     #[inline]
@@ -202,6 +225,15 @@ mod tests {
         assert_eq!(t.as_nanos(), 100_000_000);
         assert_eq!(t.since(Instant::ZERO), Duration::from_millis(100));
         assert_eq!(Instant::ZERO.since(t), Duration::ZERO);
+    }
+
+    #[test]
+    fn moments_are_written_and_read() {
+        let latest = Instant::from_nanos(u64::MAX - 3);
+        for at in [Instant::ZERO, Instant::from_nanos(1), latest, Instant::MAX] {
+            assert_eq!(Instant::from(Written::from(at)), at);
+        }
+        assert_eq!(Written::from(Instant::MAX).0, 0);
     }
 
     #[test]

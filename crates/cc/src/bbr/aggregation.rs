@@ -13,7 +13,7 @@ const LONGEST: u64 = 1 << 20;
 /// No more room than the bandwidth gives in so many microseconds (`bbr_extra_acked_max_us`).
 const MOST_US: u64 = 100_000;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub(super) struct Aggregation {
     /// Packets beyond what was expected, the most of this window and of the one before.
     extra: [u32; 2],

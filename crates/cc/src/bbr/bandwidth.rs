@@ -9,10 +9,10 @@ const ROUNDS: u32 = 10;
 
 /// Kathleen Nichols' windowed maximum: the best of the window and the two best since
 /// (`minmax_running_max`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub(super) struct MaxFilter([Sample; 3]);
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 struct Sample {
     round: u32,
     value: u64,

@@ -17,7 +17,7 @@ const DIFFERENCE: u64 = 4_000 / 8;
 /// Rounds that it is used for (`bbr_lt_bw_max_rtts`).
 const MOST_ROUNDS: u32 = 48;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub(super) struct LongTerm {
     sampling: bool,
     rounds: u32,

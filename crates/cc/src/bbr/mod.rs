@@ -20,6 +20,7 @@ mod probe_rtt;
 mod startup;
 mod window;
 
+use serde::{Deserialize, Serialize};
 use units::{Bytes, Duration, Instant, Offset, Rate, Stream};
 
 use crate::contract::{
@@ -48,7 +49,7 @@ const INIT_CWND: u32 = 10;
 const SSTHRESH_UNSET: u32 = 0x7fff_ffff;
 
 /// Phase of the control loop (`bbr->mode`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 pub enum Mode {
     /// The rate doubles with each round.
     Startup,
@@ -61,7 +62,7 @@ pub enum Mode {
 }
 
 /// Congestion state, in the kernel's order (`icsk_ca_state`, `prev_ca_state`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 enum State {
     Open,
     Cwr,
@@ -70,7 +71,7 @@ enum State {
 }
 
 /// BBR, one connection.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Bbr {
     /// Ticks of the kernel clock per second.
     hz: u64,

@@ -31,7 +31,7 @@ const MIN_RTT_SAMPLES: u32 = 8;
 const RTT_SHIFT: u32 = 5;
 
 /// FreeBSD's CUBIC, one connection.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct FreeBsdCubic {
     params: Params,
     /// Ticks per second, and microseconds per tick as the kernel rounds them (`hz`, `tick`).
@@ -42,7 +42,7 @@ pub struct FreeBsdCubic {
 }
 
 /// `struct cubic`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize, serde::Serialize)]
 pub struct Epoch {
     /// Seconds from the epoch to the plateau, eight fraction bits (`K`).
     pub k: i64,

@@ -35,7 +35,7 @@ const UNPROVEN: u32 = 20;
 pub type LinuxCubic = Linux<Cubic>;
 
 /// `cubic` of one connection.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct Cubic {
     /// Jiffies per second (`CONFIG_HZ`).
     hz: u32,
@@ -44,7 +44,7 @@ pub struct Cubic {
 }
 
 /// `struct bictcp`, but for HyStart's part. Windows in packets, times in jiffies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize, serde::Serialize)]
 pub struct State {
     /// Packets delivered for one packet of growth (`cnt`).
     pub cnt: u32,

@@ -20,7 +20,7 @@ pub use params::{Avoidance, ClockUnit, Friendly, Params, TimeoutRule};
 pub use rfc9438::RfcCubic;
 
 /// Whose CUBIC it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub enum Variant {
     /// FreeBSD's, in one of its versions.
     FreeBsd(Params),

@@ -3,7 +3,7 @@
 use crate::newreno::Unit;
 
 /// Behaviour of FreeBSD's CUBIC as data.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct Params {
     /// What time is counted in.
     pub clock: ClockUnit,
@@ -21,7 +21,7 @@ pub struct Params {
 }
 
 /// What FreeBSD's CUBIC counts time in. Time since the epoch always advances by ticks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub enum ClockUnit {
     /// Whole ticks, the smoothed round trip too: below one tick it is one tick.
     Ticks,
@@ -30,7 +30,7 @@ pub enum ClockUnit {
 }
 
 /// The TCP-friendly window.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub enum Friendly {
     /// Modelled from the time since the epoch and the mean round trip (RFC 8312 equation 4).
     Modelled,
@@ -40,7 +40,7 @@ pub enum Friendly {
 }
 
 /// How the window follows its curve.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub enum Avoidance {
     /// It jumps onto the curve with every acknowledgment. The epoch begins at the loss.
     Jump,
@@ -55,7 +55,7 @@ pub enum Avoidance {
 }
 
 /// What a timeout does to threshold and epoch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub enum TimeoutRule {
     /// 0.7 of the window at each timeout in a row; the epoch stays.
     ShareWindowEachTime,

@@ -36,7 +36,7 @@ const LONGEST_US: u64 = 2_000_000_000;
 const MOST: u64 = 1 << 30;
 
 /// RFC 9438's CUBIC, one connection.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct RfcCubic {
     smss: u64,
     state: State,
@@ -48,7 +48,7 @@ pub struct RfcCubic {
 }
 
 /// What a spurious event takes back (section 4.9). Windows in bytes, with fraction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 struct State {
     cwnd: u64,
     ssthresh: Option<u64>,
@@ -62,14 +62,14 @@ struct State {
 }
 
 /// A stage of congestion avoidance.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 struct Epoch {
     began: Instant,
     /// Microseconds from its begin to the plateau (`K`).
     k_us: u64,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 enum Episode {
     None,
     Recovery,

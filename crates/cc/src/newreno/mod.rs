@@ -29,7 +29,7 @@ use crate::freebsd::{Tcb, clamped};
 use crate::hystart::HyStart;
 
 /// FreeBSD NewReno, one connection.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct NewReno {
     tcb: Tcb,
 }

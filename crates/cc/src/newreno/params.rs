@@ -3,7 +3,7 @@
 use crate::hystart::HyStartMode;
 
 /// Behaviour of NewReno as data. Start from a version and change fields.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct Params {
     /// Segment size that growth counts in.
     pub growth_unit: Unit,
@@ -27,7 +27,7 @@ pub struct Params {
 }
 
 /// How the stack counts acknowledged bytes beyond slow start (`t_bytes_acked`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub enum Counting {
     /// All of them; the end of a recovery begins anew (cc_ack_received, cc_post_recovery).
     All,
@@ -37,7 +37,7 @@ pub enum Counting {
 }
 
 /// A segment size.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub enum Unit {
     /// `t_maxseg`: the payload of a segment without options, 12 bytes above what is sent where
     /// timestamps are on.
@@ -47,7 +47,7 @@ pub enum Unit {
 }
 
 /// How a timeout sets the threshold.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub enum TimeoutRule {
     /// Half the window, the peer's where that is smaller, at each timeout in a row.
     HalfWindowEachTime,

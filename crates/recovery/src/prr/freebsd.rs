@@ -14,7 +14,7 @@ const DUP_THRESHOLD: u64 = 3;
 const MOST_DUPLICATES: u64 = 32_767;
 
 /// The counters of a recovery (`tp->sackhint`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize, serde::Serialize)]
 pub struct Prr {
     /// Bytes delivered since it began.
     pub prr_delivered: u64,

@@ -21,7 +21,7 @@ pub struct PrrAck {
 }
 
 /// The counters of a recovery.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct PrrLinux {
     /// Packets delivered since it began.
     pub prr_delivered: u64,

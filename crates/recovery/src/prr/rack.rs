@@ -6,7 +6,7 @@
 use units::ratio::scaled;
 
 /// The counters of a recovery.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize, serde::Serialize)]
 pub struct PrrRack {
     /// Bytes delivered since it began.
     pub prr_delivered: u64,

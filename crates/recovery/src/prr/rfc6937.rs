@@ -3,7 +3,7 @@
 use super::proportional;
 
 /// How much may be sent below the threshold (section 3.1).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub enum Bound {
     /// Conservative reduction bound: what was delivered and no more.
     Crb,
@@ -12,7 +12,7 @@ pub enum Bound {
 }
 
 /// The counters of a recovery.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct Prr6937 {
     /// The bound chosen.
     pub bound: Bound,

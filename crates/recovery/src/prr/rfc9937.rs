@@ -31,7 +31,7 @@ pub struct PrrAck {
 }
 
 /// The counters of a recovery.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct Prr9937 {
     /// Bytes delivered since it began.
     pub prr_delivered: u64,

@@ -12,7 +12,7 @@ pub(super) type Time = (Instant, Offset);
 
 /// Pieces sent again, in the order of time. An entry is stale once its piece was reported,
 /// acknowledged, lost or sent once more.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, serde::Deserialize, serde::Serialize)]
 pub(super) struct Resends {
     /// End of a piece, which stays when it is acknowledged in part, and when it was sent.
     entries: VecDeque<(Offset, Instant)>,

@@ -3,7 +3,7 @@
 use units::{Instant, Offset};
 
 /// A packet that was sent and is not acknowledged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct Piece {
     pub(super) start: Offset,
     pub(super) sent_at: Instant,
@@ -149,7 +149,7 @@ pub struct Row {
 }
 
 /// Packets and their bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize, serde::Serialize)]
 pub struct Count {
     /// Packets.
     pub packets: u64,
@@ -170,7 +170,7 @@ impl Count {
 }
 
 /// Sums over all that is not acknowledged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Deserialize, serde::Serialize)]
 pub struct Sums {
     /// All of it (`packets_out`).
     pub all: Count,

@@ -18,7 +18,7 @@ use crate::endpoint::Endpoint;
 use crate::profile::HolesRule;
 
 /// What the base stack knows of losses.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, serde::Deserialize, serde::Serialize)]
 pub(crate) struct HolesLoss {
     rule: HolesRule,
     holes: Holes,

@@ -46,7 +46,7 @@ use judge::{Judge, Moment, Shown};
 const LINUX_TIMEOUT_MIN: Duration = Duration::from_millis(2);
 
 /// What a stack that judges by time knows of losses.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, serde::Deserialize, serde::Serialize)]
 pub(crate) struct TimedLoss {
     judge: Judge,
     tlp: Tlp,

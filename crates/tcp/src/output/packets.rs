@@ -18,7 +18,7 @@ const MOST_SEGMENTS: u64 = 45;
 
 /// What the pacing rate follows from (`sk_pacing_rate`). It is noted with every acknowledgment and
 /// seldom asked for.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, serde::Deserialize, serde::Serialize)]
 pub(crate) struct Pacing {
     /// Eight times the smoothed round trip; 0 before the first.
     srtt_us: u32,

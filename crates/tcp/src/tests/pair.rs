@@ -145,7 +145,12 @@ impl Pair {
             Side::Client => &mut self.client,
             Side::Server => &mut self.server,
         };
-        what(&mut cx, end)
+        let answer = what(&mut cx, end);
+        // Wherever anything is said to it: to be packed and woken must make no difference.
+        if let Some(packed) = end.pack() {
+            *end = packed.wake();
+        }
+        answer
     }
 
     /// Sends what both ends want to send and lets both applications act.

@@ -23,7 +23,7 @@ const DELAY_BOUNDS_US: (u32, u32) = (4_000, 16_000);
 const FOUR_BURSTS: u64 = 4 * 65_536;
 
 /// State of a round.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct HyStart {
     sample_cnt: u8,
     found: bool,

@@ -6,7 +6,7 @@ use recovery::prr::rfc9937::{self, Prr9937};
 use recovery::sendmap::Sums;
 
 /// The counters of a recovery.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, serde::Deserialize, serde::Serialize)]
 pub(super) enum Budget {
     /// None runs.
     None,

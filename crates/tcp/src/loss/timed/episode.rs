@@ -19,7 +19,7 @@ use crate::endpoint::Endpoint;
 use crate::loss::Heard;
 
 /// What is known of the last episode in which losses were repaired.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, serde::Deserialize, serde::Serialize)]
 pub(super) struct Episode {
     pub(super) budget: Budget,
     /// What Linux needs to take it back.

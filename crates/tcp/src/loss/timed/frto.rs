@@ -13,7 +13,7 @@ use crate::endpoint::Endpoint;
 use crate::loss::{Heard, Repair};
 
 /// What is being found out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub(super) struct Frto {
     /// Nothing is known yet (`tp->frto`).
     open: bool,

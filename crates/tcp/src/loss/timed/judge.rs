@@ -15,7 +15,7 @@ use super::budget::Budget;
 use crate::profile::{RackRule, TimedRule};
 
 /// Who judges.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, serde::Deserialize, serde::Serialize)]
 pub(super) enum Judge {
     /// RFC 8985.
     Rfc(Rack),
@@ -26,7 +26,7 @@ pub(super) enum Judge {
 }
 
 /// FreeBSD's RACK stack.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, serde::Deserialize, serde::Serialize)]
 pub(super) struct FreeBsd {
     rule: RackRule,
     rack: RackFreeBsd,
