@@ -8,6 +8,7 @@
 //! ever appended to and emptied from their beginning.
 
 use core::cmp::Reverse;
+use core::hint::cold_path;
 
 use units::Instant;
 
@@ -77,6 +78,7 @@ impl<T: Copy> Calendar<T> {
             return self.push_elsewhere(at, what);
         }
         let Some(front) = self.front.get_mut(..=due) else {
+            cold_path();
             return self.push_elsewhere(at, what);
         };
         // The next due stands last: the place is near the end.

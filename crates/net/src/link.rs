@@ -49,8 +49,13 @@ impl Link {
         match self.per_byte {
             // Then nothing is ever carried, and nothing has to be divided.
             Some(nanos) => Duration::from_nanos(size.get() * nanos.get()),
-            None => self.rate.time_to_send(size, &mut self.carry),
+            None => self.time_in_parts(size),
         }
+    }
+
+    #[inline(never)]
+    fn time_in_parts(&mut self, size: Bytes) -> Duration {
+        self.rate.time_to_send(size, &mut self.carry)
     }
 
     #[inline]

@@ -41,6 +41,13 @@ impl<T: Beginning> Deref for Apart<T> {
 impl<T: Beginning> DerefMut for Apart<T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
-        self.0.get_or_insert_with(|| Box::new(T::beginning().clone()))
+        self.0.get_or_insert_with(begin)
     }
+}
+
+/// Out of the way: it happens once to a connection, and is asked for in many places.
+#[cold]
+#[inline(never)]
+fn begin<T: Beginning>() -> Box<T> {
+    Box::new(T::beginning().clone())
 }

@@ -21,6 +21,7 @@ mod order;
 mod piece;
 mod reports;
 
+use core::hint::cold_path;
 use std::collections::VecDeque;
 
 use units::{Instant, Offset};
@@ -259,6 +260,7 @@ impl SendMap {
         if let Some(piece) = self.pieces.front_mut()
             && piece.start < una
         {
+            cold_path();
             let (cut, before) = (una - piece.start, *piece);
             piece.len -= cut as u32;
             piece.start = una;

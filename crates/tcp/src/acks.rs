@@ -1,6 +1,8 @@
 //! What an acknowledgment means to the sender (RFC 9293 3.10.7.4, RFC 5681, RFC 6582; the ACK
 //! half of tcp_do_segment of FreeBSD and tcp_ack of Linux), and what its timers do.
 
+use core::hint::cold_path;
+
 use cc::{AckSample, Acked, Change, Congested, Controller, Recovered, Signal as Sign, Smoothed};
 use machine::{Cx, Signal};
 use packet::{Options, Segment};
@@ -9,7 +11,7 @@ use recovery::holes::Update;
 use recovery::sendmap::Row;
 use recovery::{RttEstimator, Sample, Sampled};
 use units::ratio::scaled;
-use units::{Bytes, Duration, Instant, Offset};
+use units::{Bytes, Duration, Instant, Offset, unlikely};
 
 use crate::endpoint::{Endpoint, State};
 use crate::loss::{Heard, Repair};
@@ -63,10 +65,11 @@ impl Endpoint {
                 Repair::Duplicates(_) => {}
             }
         } else {
+            cold_path();
             let heard = self.hear(segment, ack, wnd);
             self.late_ack(cx, segment, &heard);
         }
-        if self.ecn.echoed(segment.flags) {
+        if unlikely(self.ecn.echoed(segment.flags)) {
             self.on_ecn_echo(cx, ack);
         }
     }
@@ -161,7 +164,7 @@ impl Endpoint {
             Event::Acked { una, bytes: bytes as u32, nsegs: nsegs as u16 }
         });
         self.note(cx, change, Cause::SlowStart);
-        if self.snd.fin && ack > data_end {
+        if unlikely(self.snd.fin) && ack > data_end {
             self.on_fin_acked(cx);
         }
     }
@@ -269,7 +272,7 @@ impl Endpoint {
         if wnd > self.snd.wnd || wnd == 0 {
             self.call_output();
         }
-        if wnd > 0 && self.snd.persisting {
+        if unlikely(self.snd.persisting) && wnd > 0 {
             // The window is open again; if it is still too small, the next pass probes on.
             self.snd.persisting = false;
             self.timers.stop(Purpose::Persist);
@@ -289,6 +292,7 @@ impl Endpoint {
             let full = self.packets_in_flight() >= packets;
             let windows = self.cc.windows_buffered();
             if let Some(size) = self.snd.buffer.expand(full, windows, packets) {
+                cold_path();
                 cx.emit(|| Event::SendBuffer { size: size as u32 });
             }
         }

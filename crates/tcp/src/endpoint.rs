@@ -1,5 +1,7 @@
 //! One side of a connection: its state and the doors through which the world reaches it.
 
+use core::hint::cold_path;
+
 use cc::{AnyController, Change, Controller, Growth};
 use machine::{Cx, Signal};
 use packet::{Dir, Segment, SynLayout};
@@ -196,6 +198,7 @@ impl Endpoint {
             return 0;
         }
         if let Some(size) = self.rcv.window.on_read(cx.now, bytes) {
+            cold_path();
             cx.emit(|| Event::ReceiveBuffer { size: size as u32 });
         }
         let end = self.rcv.fin.map_or(self.rcv.nxt, |fin| self.rcv.nxt.min(fin));

@@ -1,10 +1,12 @@
 //! What an arriving segment means (RFC 9293 section 3.10.7; tcp_do_segment of FreeBSD,
 //! tcp_rcv_established of Linux).
 
+use core::hint::cold_path;
+
 use machine::{Cx, Signal};
 use packet::{Flags, Options, Segment};
 use record::{Event, Purpose, Recorder};
-use units::{Duration, Instant, Offset, SeqNum};
+use units::{Duration, Instant, Offset, SeqNum, unlikely};
 
 use crate::ack_policy::{Arrival, Decision, PlainArrival};
 use crate::endpoint::{Endpoint, Side, State};
@@ -43,10 +45,20 @@ impl Endpoint {
     #[inline(never)]
     fn input_other<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, segment: &Segment) {
         match self.state {
-            State::Closed => self.answer_with_reset(segment),
+            State::Closed | State::Listen | State::SynSent => {
+                cold_path();
+                self.input_unsynchronised(cx, segment);
+            }
+            _ => self.input_synchronised(cx, segment),
+        }
+    }
+
+    #[inline(never)]
+    fn input_unsynchronised<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, segment: &Segment) {
+        match self.state {
             State::Listen => self.input_listen(cx, segment),
             State::SynSent => self.input_syn_sent(cx, segment),
-            _ => self.input_synchronised(cx, segment),
+            _ => self.answer_with_reset(segment),
         }
     }
 
@@ -94,12 +106,12 @@ impl Endpoint {
         let flags = segment.flags;
         // The door: numbers become offsets. What lies before the stream is not ours.
         let seq = segment.seq.near(self.rcv.irs, self.rcv.nxt);
-        if flags.has(Flags::SYN) && !flags.has(Flags::RST) {
+        if unlikely(flags.has(Flags::SYN)) && !flags.has(Flags::RST) {
             self.input_late_syn(cx, segment, seq);
             return;
         }
         let Some(seq) = seq else { return };
-        if flags.has(Flags::RST) {
+        if unlikely(flags.has(Flags::RST)) {
             self.input_reset(cx, seq);
             return;
         }
@@ -109,6 +121,7 @@ impl Endpoint {
         }
         // RFC 5961 section 5: neither what was never sent nor what is long gone.
         if ack > self.snd.max || ack + self.snd.max_wnd.max(1) < self.snd.una {
+            cold_path();
             if self.state == State::SynReceived {
                 self.answer_with_reset(segment);
             } else {
@@ -117,6 +130,7 @@ impl Endpoint {
             return;
         }
         if self.state == State::SynReceived {
+            cold_path();
             if ack != Offset(1) || seq < self.rcv.nxt || seq > self.rcv.adv {
                 return;
             }
@@ -126,6 +140,7 @@ impl Endpoint {
         self.rearm_keepalive(cx);
         self.ecn.on_segment(flags, segment.ecn, segment.payload);
         let Some(payload) = self.trim(segment, seq) else {
+            cold_path();
             // Nothing new, or nothing that fits: RFC 9293 3.10.7.4 asks for an ACK.
             let answers = self.may_answer(cx.now, segment);
             if self.state == State::TimeWait && flags.has(Flags::FIN) {
@@ -151,7 +166,7 @@ impl Endpoint {
         if payload.right > payload.left {
             self.on_payload(cx, payload);
         }
-        if flags.has(Flags::FIN) {
+        if unlikely(flags.has(Flags::FIN)) {
             let place = *self.rcv.fin.get_or_insert(seq + u64::from(segment.payload));
             if place > self.rcv.nxt {
                 // Out of order, even without data (RFC 5681 section 4.2).
@@ -284,7 +299,7 @@ impl Endpoint {
         let Some(stamps) = segment.timestamps else { return self.cfg.profile.strict_timestamps };
         let older = (stamps.val.wrapping_sub(self.rcv.ts_recent) as i32) < 0;
         let stale = older && cx.now.since(self.rcv.ts_recent_at) < PAWS_IDLE;
-        if stale && self.may_answer(cx.now, segment) {
+        if unlikely(stale) && self.may_answer(cx.now, segment) {
             self.ack_at_once();
         }
         stale
@@ -338,11 +353,12 @@ impl Endpoint {
             return;
         }
         let end = seq + u64::from(segment.payload);
-        if seq < self.rcv.nxt {
+        if unlikely(seq < self.rcv.nxt) {
             self.rcv.duplicate.0 = Some((seq, end.min(self.rcv.nxt)));
         } else if seq > self.rcv.nxt && !self.rcv.reassembly.is_empty() {
             let overlap = self.rcv.reassembly.overlap(seq, end);
             if let Some(overlap) = overlap {
+                cold_path();
                 self.rcv.duplicate.0 = Some(overlap);
             }
         }
@@ -351,7 +367,7 @@ impl Endpoint {
     fn on_payload<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, payload: Payload) {
         let receiving =
             matches!(self.state, State::Established | State::FinWait1 | State::FinWait2);
-        if !receiving {
+        if unlikely(!receiving) {
             return;
         }
         if payload.left > self.rcv.nxt {
@@ -409,6 +425,7 @@ impl Endpoint {
         let len = self.rcv.nxt - before;
         let window_grew = self.rcv.window.on_data(len, payload.merged);
         if let Some(size) = self.rcv.window.autosize(cx.now, || self.rtt.srtt()) {
+            cold_path();
             cx.emit(|| Event::ReceiveBuffer { size: size as u32 });
         }
         self.signal(Signal::Readable);
@@ -451,6 +468,7 @@ impl Endpoint {
         if self.rcv.fin != Some(self.rcv.nxt) {
             return;
         }
+        cold_path();
         self.rcv.nxt += 1;
         self.state = match self.state {
             State::Established => State::CloseWait,

@@ -11,11 +11,13 @@ mod push;
 mod rest;
 mod train;
 
+use core::hint::cold_path;
+
 use cc::{Controller, Idle};
 use machine::Cx;
 use packet::{Flags, Segment};
 use record::{Cause, Event, Purpose, Recorder, SentKind, Waiting};
-use units::{Instant, Offset, SeqNum};
+use units::{Instant, Offset, SeqNum, unlikely};
 
 use crate::endpoint::{Endpoint, State};
 use crate::loss::Repair;
@@ -56,6 +58,7 @@ impl Endpoint {
     #[inline(never)]
     fn pass<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, slot: &mut Segment) -> Result<(), Waiting> {
         if let Some((seq, ack)) = self.reset.take() {
+            cold_path();
             *slot = self.reset_segment(seq, ack);
             let at = self.payload_offset(self.snd.nxt);
             cx.emit(|| Event::Sent { at, len: 0, kind: SentKind::Reset });
@@ -63,12 +66,14 @@ impl Endpoint {
         }
         match self.state {
             State::SynSent | State::SynReceived => {
+                cold_path();
                 self.snd.due = false;
                 self.snd.waiting = Waiting::Handshake;
                 self.send_syn(cx, slot);
                 return Ok(());
             }
             State::Closed | State::Listen => {
+                cold_path();
                 self.snd.due = false;
                 return Err(Waiting::Done);
             }
@@ -83,8 +88,10 @@ impl Endpoint {
             self.begin_output(cx);
         }
         let planned = if let Some(cause) = self.snd.again.take() {
+            cold_path();
             Ok(self.plan_again(cause))
         } else if let Some(probe) = self.snd.probe.take() {
+            cold_path();
             Ok(self.plan_probe(probe))
         } else if self.is_whole() && self.holds_back(cx.now) {
             Err(Waiting::Pacing)
@@ -121,7 +128,7 @@ impl Endpoint {
             Err(why) => {
                 self.end_burst(cx.now);
                 self.end_pass(cx, why);
-                if matches!(why, Waiting::PeerWindow | Waiting::SmallSegment) {
+                if unlikely(matches!(why, Waiting::PeerWindow | Waiting::SmallSegment)) {
                     self.watch_window(cx);
                 }
                 if self.rcv.ack_now || self.window_update_due() {
@@ -140,7 +147,7 @@ impl Endpoint {
         if self.snd.idle && self.cfg.profile.after_idle && self.data_end() > self.snd.nxt {
             let rto = self.rtt.rto();
             let (idle, long) = self.idle_for(cx.now, rto);
-            if long {
+            if unlikely(long) {
                 let change = self.cc.on_idle(&Idle { ticks: self.clock.tick(cx.now), idle, rto });
                 self.note(cx, change, Cause::Idle);
             }

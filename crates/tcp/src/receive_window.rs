@@ -5,6 +5,7 @@
 //! tcp_grow_window and tcp_rcv_space_adjust of tcp_input.c, as measured in
 //! `reference/linux.md` 9.
 
+use core::hint::cold_path;
 use core::num::NonZeroU64;
 
 use units::{Duration, Instant};
@@ -302,6 +303,8 @@ impl ReceiveWindow {
         if now.since(since) <= Duration::from_nanos(srtt()?.as_nanos() / 2) {
             return None;
         }
+        // Once in half a round trip.
+        cold_path();
         let busy = *counted > self.size / 2 / 4 * 3;
         *counted_since = Some(now);
         *counted = 0;
@@ -370,6 +373,7 @@ impl Linux {
         if self.rtt.is_zero() || now.since(self.measured_at) < self.rtt {
             return None;
         }
+        cold_path();
         let (copied, space) = (self.copied, self.space);
         self.copied = 0;
         self.measured_at = now;

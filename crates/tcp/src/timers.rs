@@ -21,6 +21,12 @@ const ALL: [Purpose; 8] = [
 const TICKED: usize = slot(Purpose::Retransmit) + 1;
 const OTHERS: usize = ALL.len() - TICKED;
 
+#[cold]
+#[inline(never)]
+fn none() -> Box<[Instant; OTHERS]> {
+    Box::new([Instant::MAX; OTHERS])
+}
+
 /// One deadline for each purpose; [`Instant::MAX`] where there is none.
 #[derive(Debug, Clone, serde::Deserialize, serde::Serialize)]
 pub(crate) struct Timers {
@@ -83,7 +89,7 @@ impl Timers {
     fn set_other(&mut self, place: usize, at: Instant) {
         // To stop what never ran is nothing.
         if self.others.is_some() || at != Instant::MAX {
-            let others = self.others.get_or_insert_with(|| Box::new([Instant::MAX; OTHERS]));
+            let others = self.others.get_or_insert_with(none);
             others[place] = at;
             self.rare = earliest(&others[..]);
         }

@@ -9,6 +9,7 @@
 //! What it does not do: it never reads a clock and never parses text.
 
 pub mod bytes;
+pub mod hint;
 pub mod maths;
 pub mod rate;
 pub mod ratio;
@@ -19,6 +20,7 @@ pub mod time;
 use serde::{Deserialize, Serialize};
 
 pub use bytes::Bytes;
+pub use hint::unlikely;
 pub use rate::Rate;
 pub use ratio::Ratio;
 pub use rng::Stream;

@@ -1,9 +1,11 @@
 //! What acknowledgments report of the map (RFC 2018).
 
+use core::hint::cold_path;
+
 use units::Offset;
 
 use super::SendMap;
-use super::piece::{Count, EXPIRED, LOST, Piece, RESENT, SACKED};
+use super::piece::{COUNTED, Count, EXPIRED, LOST, Piece, RESENT, SACKED};
 use crate::dsack::Block;
 
 impl SendMap {
@@ -70,10 +72,14 @@ impl SendMap {
             see(piece);
             let bytes = piece.len();
             let losses = &mut *self.losses;
-            losses.fresh_lost -= u64::from(piece.fresh_lost());
-            losses.sums.discount(piece.marks, bytes);
-            piece.marks = piece.marks & !(LOST | RESENT | EXPIRED) | SACKED;
-            losses.sums.count(piece.marks, bytes);
+            if piece.marks & COUNTED != 0 {
+                cold_path();
+                losses.fresh_lost -= u64::from(piece.fresh_lost());
+                losses.sums.discount(piece.marks, bytes);
+                piece.marks &= !(LOST | RESENT | EXPIRED);
+            }
+            piece.marks |= SACKED;
+            losses.sums.sacked.add(bytes);
             to = piece.end();
             at += 1;
         }

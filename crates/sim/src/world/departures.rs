@@ -1,6 +1,8 @@
 //! Departures: what the end of a flow sends goes down from its stack to the card of its host and sets
 //! out on its road.
 
+use core::hint::cold_path;
+
 use machine::{Endpoint as _, PacketId};
 use net::offload::split;
 use record::{Movement, PacketNumber};
@@ -95,6 +97,7 @@ impl<O: Observer> Network<'_, O> {
             }
         });
         if let Some(host) = self.carry_on::<false>(id, way) {
+            cold_path();
             // Over a road that takes no time: two hosts would answer each other within one call, in
             // the midst of a burst.
             self.look(host, TapPlace::Wire, false, id);

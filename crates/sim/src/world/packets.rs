@@ -5,7 +5,7 @@ use machine::{Cx, Fate, PacketId, Verdict};
 use net::calendar::Calendar;
 use packet::Segment;
 use record::{Event, Movement, PacketNumber, StationId, Who};
-use units::{Bytes, FlowId, HostId, Instant};
+use units::{Bytes, FlowId, HostId, Instant, unlikely};
 
 use super::Wake;
 use super::carried::Carried;
@@ -82,7 +82,7 @@ impl<'a, O: Observer> Network<'a, O> {
     #[inline(always)]
     pub(super) fn count_turn(&mut self, turns: &mut u64) {
         *turns += 1;
-        if turns.is_multiple_of(PROGRESS_EVERY) {
+        if unlikely(turns.is_multiple_of(PROGRESS_EVERY)) {
             self.observer.progress(self.now);
         }
     }
@@ -97,8 +97,15 @@ impl<'a, O: Observer> Network<'a, O> {
     }
 
     /// Shows a packet to the taps at this place.
-    #[inline]
+    #[inline(always)]
     pub(super) fn look(&mut self, host: u16, place: TapPlace, outbound: bool, id: PacketId) {
+        if unlikely(!self.taps.is_empty()) {
+            self.show(host, place, outbound, id);
+        }
+    }
+
+    #[inline(never)]
+    fn show(&mut self, host: u16, place: TapPlace, outbound: bool, id: PacketId) {
         for (number, tap) in self.taps.iter().enumerate() {
             if tap.host == usize::from(host) && tap.place == place {
                 match self.parcels.number(id) {
@@ -148,7 +155,7 @@ impl<'a, O: Observer> Network<'a, O> {
     /// Are there copies that have gone no further yet?
     #[inline(always)]
     pub(super) const fn has_copies(&self) -> bool {
-        !self.copies.is_empty()
+        unlikely(!self.copies.is_empty())
     }
 
     /// The next copy that goes on its way.
@@ -338,7 +345,7 @@ impl<'a, O: Observer> Network<'a, O> {
     #[inline(always)]
     fn reach(&mut self, host: u16, id: PacketId, way: &Way) -> Option<u16> {
         self.step(|_| Movement::Arrived { host: HostId(host), packet: way.number });
-        if way.damaged() {
+        if unlikely(way.damaged()) {
             self.forget(id);
             return None;
         }

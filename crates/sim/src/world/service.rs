@@ -2,7 +2,7 @@
 //! alarm is set.
 
 use machine::{Endpoint as _, Signal};
-use units::Instant;
+use units::{Instant, unlikely};
 
 use super::packets::{Network, cx};
 use super::{CLIENT, Wake, World};
@@ -38,7 +38,7 @@ impl<O: Observer> World<'_, O> {
             }
             network.count_turn(turns);
             end.read += tcp.read_up_to(&mut network.cx(end.host, end.flow), u64::MAX);
-            if tcp.at_end() {
+            if unlikely(tcp.at_end()) {
                 self.finish(index);
                 return self.serve_on(index, false);
             }

@@ -1,5 +1,7 @@
 //! What the calendar asks for, and what packets do to an end.
 
+use core::hint::cold_path;
+
 use machine::{Cx, Endpoint as _, PacketId};
 use packet::{Dir, Segment};
 use record::{Event, Recorder};
@@ -78,6 +80,7 @@ impl<O: Observer> World<'_, O> {
             if at > now {
                 return self.network.calendar.push(at, Wake::Station(index));
             }
+            cold_path();
             station = &mut self.network.stations[index as usize];
         }
     }
@@ -207,7 +210,10 @@ impl<O: Observer> World<'_, O> {
                 }
             }
             // A flow that joins TCP and QUIC is refused.
-            (_, number) => self.deliver_other(index, id, number),
+            (_, number) => {
+                cold_path();
+                self.deliver_other(index, id, number);
+            }
         }
         self.serve_now(index);
     }

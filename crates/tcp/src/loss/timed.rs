@@ -19,6 +19,8 @@ mod reports;
 mod send;
 mod timers;
 
+use core::hint::cold_path;
+
 use cc::{Acked, Change, Controller, Recovered, Signal as Sign};
 use machine::Cx;
 use packet::Segment;
@@ -30,7 +32,7 @@ use recovery::reordering::Reordering;
 use recovery::sendmap::{Piece, SendMap};
 use recovery::tlp::{ProbeAck, PtoRule, Tlp, Verdict};
 use recovery::undo::older;
-use units::{Bytes, Duration, Instant, Offset};
+use units::{Bytes, Duration, Instant, Offset, unlikely};
 
 use super::{Heard, Repair};
 use crate::endpoint::Endpoint;
@@ -207,6 +209,7 @@ impl Endpoint {
         }
         self.hear_of_duplicate(cx, heard, &account);
         if let Some(ssthresh) = account.undone {
+            cold_path();
             self.leave_needless(cx, ssthresh);
         }
         self.judge_timeout(cx, heard, &account);
@@ -275,6 +278,7 @@ impl Endpoint {
         map.acknowledge(heard.th_ack, |piece| {
             account.acked.add(piece);
             if let Some(rates) = rates {
+                cold_path();
                 rates.delivery.on_delivered(piece.end(), false);
             }
             lower(&mut account.first_acked, piece);
@@ -290,6 +294,7 @@ impl Endpoint {
         let reported = map.apply_sack(heard.blocks(), |piece| {
             account.reported.add(piece);
             if let Some(rates) = rates {
+                cold_path();
                 rates.delivery.on_delivered(piece.end(), true);
             }
             lower(&mut account.first_reported, piece);
@@ -309,7 +314,7 @@ impl Endpoint {
         // Against what was reported before: tcp_sacktag_one and tcp_clean_rtx_queue.
         let behind = map.highest_sacked().unwrap_or(heard.th_ack.max(una));
         for first in [account.first_reported, account.first_acked].into_iter().flatten() {
-            if first.0 < highest {
+            if unlikely(first.0 < highest) {
                 loss.reordering.on_late(first.0, behind, mss);
             }
         }
@@ -345,6 +350,7 @@ impl Endpoint {
         }
         let mut restored = None;
         if let Some(block) = duplicate {
+            cold_path();
             let packets = block.1.since(block.0).get().div_ceil(mss).max(1);
             loss.episode.undo.on_duplicate(block, packets, una);
             // The duplicate of a probe shows nothing of reordering; to FreeBSD nor does one within a
@@ -366,11 +372,12 @@ impl Endpoint {
         // rack_lower_cwnd_at_tlp is off.
         let lowers = !loss.judge.is_freebsd();
         if let Some(ssthresh) = restored {
+            cold_path();
             self.totals.spurious += 1;
             self.cc.set_threshold(threshold(ssthresh));
             self.emit_window(cx, Cause::Undone);
         }
-        if verdict == Verdict::RepairedLoss && lowers && !self.cc.in_recovery() {
+        if unlikely(verdict == Verdict::RepairedLoss) && lowers && !self.cc.in_recovery() {
             // RFC 8985 section 7.4.2: the window is lowered as for any loss, at once.
             let change = self.cc.on_congested(&self.congested(cx.now, Sign::Loss));
             self.note(cx, change, Cause::LossProbe);

@@ -1,11 +1,13 @@
 //! Segments as they are made and noted.
 
+use core::hint::cold_path;
+
 use cc::Controller;
 use machine::Cx;
 use packet::{Flags, Options, Segment, Timestamps};
 use record::{Cause, Event, Purpose, Recorder, SentKind};
 use recovery::sendmap::Resent;
-use units::{Duration, Instant, Offset};
+use units::{Duration, Instant, Offset, unlikely};
 
 use super::Plan;
 use crate::endpoint::Endpoint;
@@ -122,7 +124,7 @@ impl Endpoint {
         if plan.push {
             flags |= Flags::PSH;
         }
-        if plan.fin {
+        if unlikely(plan.fin) {
             flags |= Flags::FIN;
         }
         self.write_header(cx.now, plan.at, plan.len, flags, slot);
@@ -133,7 +135,10 @@ impl Endpoint {
             self.write_blocks(plan.len, slot);
         }
         match plan.kind {
-            SentKind::Probe => self.note_probe(plan.at + plan.len, cx.now),
+            SentKind::Probe => {
+                cold_path();
+                self.note_probe(plan.at + plan.len, cx.now);
+            }
             _ if plan.len > 0 || plan.fin => self.note_sent(cx, plan),
             _ => {}
         }

@@ -4,6 +4,7 @@ use cc::Controller;
 use machine::Cx;
 use packet::{Flags, Segment};
 use record::{Event, Recorder, SentKind, Waiting};
+use units::unlikely;
 
 use crate::endpoint::{Endpoint, State};
 use crate::loss::Repair;
@@ -47,7 +48,7 @@ impl Endpoint {
             let full = (self.packets_in_flight() + 1) * self.mss() > self.send_window();
             self.validate_window(full);
         }
-        let why = if self.snd.fin { Waiting::Done } else { Waiting::Application };
+        let why = if unlikely(self.snd.fin) { Waiting::Done } else { Waiting::Application };
         self.end_pass(cx, why);
         if self.rcv.ack_now || self.window_update_due() {
             self.build_ack(cx, slot);

@@ -4,13 +4,15 @@
 //! Sources: tcp_input.c of Linux 6.18 (tcp_fastretrans_alert), tcp_stacks/rack.c (rack_cong_signal,
 //! rack_update_prr, rack_post_recovery).
 
+use core::hint::cold_path;
+
 use cc::{Controller, Recovered, Signal as Sign};
 use machine::Cx;
 use record::{Cause, Event, Recorder};
 use recovery::apart::Beginning;
 use recovery::rack::Found;
 use recovery::undo::Undo;
-use units::{Bytes, Offset};
+use units::{Bytes, Offset, unlikely};
 
 use super::budget::{self, Budget};
 use super::judge::Judge;
@@ -61,6 +63,7 @@ impl Endpoint {
         echo: Option<u32>,
     ) {
         if let Some(end) = self.snd.ecn_episode {
+            cold_path();
             if heard.th_ack > end {
                 self.end_ecn_episode(cx, heard.th_ack);
             }
@@ -75,7 +78,7 @@ impl Endpoint {
         let pipe = self.snd.map.sums().pipe();
         let nothing_resent = self.snd.map.sums().resent.packets == 0;
         let loss = timed_of!(self);
-        if loss.episode.timeout_until.is_some_and(|end| heard.th_ack >= end) {
+        if unlikely(loss.episode.timeout_until.is_some_and(|end| heard.th_ack >= end)) {
             loss.episode.timeout_until = None;
             loss.episode.undo.forget();
             loss.judge.on_recovered();
@@ -91,7 +94,7 @@ impl Endpoint {
         let settled = heard.th_ack >= point || nothing_resent;
         let needless = (advances && settled && loss.episode.undo.may(echo))
             || loss.episode.undo.all_duplicates();
-        if loss.judge.takes_back() && needless {
+        if loss.judge.takes_back() && unlikely(needless) {
             loss.episode.undo.forget();
             loss.episode.budget = Budget::None;
             if let (Judge::Linux(rack), true) = (&mut loss.judge, heard.th_ack < point) {
@@ -105,6 +108,7 @@ impl Endpoint {
             let change = self.cc.on_congested(&self.congested(cx.now, Sign::SpuriousRecovery));
             self.note(cx, change, Cause::Undone);
         } else if heard.th_ack >= point {
+            cold_path();
             let left = loss.episode.budget.left(loss.judge.addback(), u64::from(self.link.mss));
             loss.episode.budget = Budget::None;
             loss.episode.undo.forget();
@@ -136,6 +140,7 @@ impl Endpoint {
         if self.cc.in_recovery() || repairing {
             return false;
         }
+        cold_path();
         let control = self.cc.control();
         let flight = self.snd.map.sums();
         let una = self.snd.una;

@@ -3,6 +3,8 @@
 //!
 //! Source: tcp_input.c of Linux 6.18 (tcp_enter_loss, tcp_process_loss, tcp_xmit_recovery).
 
+use core::hint::cold_path;
+
 use cc::{Controller, Signal as Sign};
 use machine::Cx;
 use record::{Cause, Recorder};
@@ -56,6 +58,7 @@ impl Endpoint {
         let loss = timed_of!(self);
         loss.frto.new_data = false;
         let Some(high) = loss.episode.timeout_until.filter(|_| loss.frto.open) else { return };
+        cold_path();
         let original = |first: Option<(Offset, Offset)>| first.is_some_and(|(_, end)| end <= high);
         if original(account.first_acked) || original(account.first_reported) {
             // Step 3.b: what never went again arrived.

@@ -85,30 +85,25 @@ impl Judge {
     /// A packet was reported, shown as it stood before. Does it pass all that was sent before it?
     pub(super) fn on_reported(&mut self, piece: &Piece, echo_older: bool, at: &Moment) -> bool {
         match self {
-            Self::Rfc(rack) => {
-                rack.on_delivered(&Delivered::of(piece, echo_older), at.now, at.min_rtt);
+            Self::Rfc(_) | Self::Linux(_) => {
+                self.on_delivered(piece, echo_older, at);
                 // RACK passes by its own clock.
                 false
             }
+            Self::FreeBsd(freebsd) => freebsd.on_reported(piece, at),
+        }
+    }
+
+    #[inline(never)]
+    fn on_delivered(&mut self, piece: &Piece, echo_older: bool, at: &Moment) {
+        let (rack, echo_older) = match self {
+            Self::Rfc(rack) => (rack, echo_older),
             // tcp_rack_advance judges by the round trip alone: out of order, an older timestamp is
             // echoed whatever arrived.
-            Self::Linux(rack) => {
-                rack.on_delivered(&Delivered::of(piece, false), at.now, at.min_rtt);
-                // RACK passes by its own clock.
-                false
-            }
-            Self::FreeBsd(freebsd) => {
-                freebsd.time(piece, false, at.now);
-                if piece.passed() {
-                    freebsd.rack.on_reordering(at.now);
-                }
-                let arrival = freebsd.undo.on_arrival(&Arrived::of(piece), false, at.srtt, at.now);
-                if arrival != Arrival::Ordinary {
-                    freebsd.rack.on_reordering(at.now);
-                }
-                arrival == Arrival::Ordinary
-            }
-        }
+            Self::Linux(rack) => (rack, false),
+            Self::FreeBsd(_) => return,
+        };
+        rack.on_delivered(&Delivered::of(piece, echo_older), at.now, at.min_rtt);
     }
 
     /// A packet was acknowledged, shown as it stood before. Tells the threshold to go back to if
@@ -118,33 +113,11 @@ impl Judge {
             return None;
         }
         match self {
-            Self::Rfc(rack) => {
-                rack.on_delivered(&Delivered::of(piece, echo_older), at.now, at.min_rtt);
+            Self::Rfc(_) | Self::Linux(_) => {
+                self.on_delivered(piece, echo_older, at);
                 None
             }
-            Self::Linux(rack) => {
-                rack.on_delivered(&Delivered::of(piece, false), at.now, at.min_rtt);
-                None
-            }
-            Self::FreeBsd(freebsd) => {
-                freebsd.time(piece, echo_older, at.now);
-                if piece.passed() {
-                    freebsd.rack.on_reordering(at.now);
-                    freebsd.reverts.on_passed_acked();
-                    return None;
-                }
-                let arrival = freebsd.undo.on_arrival(&Arrived::of(piece), true, at.srtt, at.now);
-                if arrival != Arrival::Ordinary {
-                    freebsd.rack.on_reordering(at.now);
-                }
-                match arrival {
-                    Arrival::Undone { ssthresh } => {
-                        freebsd.reverts.forget();
-                        Some(ssthresh)
-                    }
-                    _ => None,
-                }
-            }
+            Self::FreeBsd(freebsd) => freebsd.on_acked(piece, echo_older, at),
         }
     }
 
@@ -343,6 +316,41 @@ impl Judge {
 }
 
 impl FreeBsd {
+    #[inline(never)]
+    fn on_reported(&mut self, piece: &Piece, at: &Moment) -> bool {
+        self.time(piece, false, at.now);
+        if piece.passed() {
+            self.rack.on_reordering(at.now);
+        }
+        let arrival = self.undo.on_arrival(&Arrived::of(piece), false, at.srtt, at.now);
+        if arrival != Arrival::Ordinary {
+            self.rack.on_reordering(at.now);
+        }
+        arrival == Arrival::Ordinary
+    }
+
+    #[inline(never)]
+    fn on_acked(&mut self, piece: &Piece, echo_older: bool, at: &Moment) -> Option<u64> {
+        self.time(piece, echo_older, at.now);
+        if piece.passed() {
+            self.rack.on_reordering(at.now);
+            self.reverts.on_passed_acked();
+            return None;
+        }
+        let arrival = self.undo.on_arrival(&Arrived::of(piece), true, at.srtt, at.now);
+        if arrival != Arrival::Ordinary {
+            self.rack.on_reordering(at.now);
+        }
+        match arrival {
+            Arrival::Undone { ssthresh } => {
+                self.reverts.forget();
+                Some(ssthresh)
+            }
+            _ => None,
+        }
+    }
+
+    #[inline(never)]
     fn look(&mut self, map: &mut SendMap, srtt: Option<Duration>, now: Instant) -> Found {
         let rtt = RackFreeBsd::rtt(self.latest.1, srtt);
         let thresh = self.rack.thresh(rtt, now);

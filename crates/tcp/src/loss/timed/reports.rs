@@ -2,6 +2,8 @@
 //!
 //! Source: tcp_input.c of Linux 6.18 (tcp_dsack_seen, tcp_sacktag_one, tcp_may_raise_cwnd).
 
+use core::hint::cold_path;
+
 use recovery::dsack;
 use recovery::reordering::Reordering;
 
@@ -20,6 +22,7 @@ impl Endpoint {
             return 0;
         }
         let Some((start, end)) = dsack::duplicate(heard.th_ack, heard.blocks()) else { return 0 };
+        cold_path();
         let bytes = end - start;
         if bytes > max_wnd {
             return 0;

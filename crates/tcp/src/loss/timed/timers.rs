@@ -1,5 +1,7 @@
 //! The reordering timer, the tail loss probe, and the timeout.
 
+use core::hint::cold_path;
+
 use cc::Controller;
 use machine::Cx;
 use record::{Cause, Purpose, Recorder};
@@ -154,6 +156,7 @@ impl Endpoint {
         echo: Option<u32>,
     ) {
         let Some(sent) = self.snd.timeout_stamp.take() else { return };
+        cold_path();
         if self.snd.shift != 1 || !echo.is_some_and(|echo| older(echo, sent)) {
             return;
         }
