@@ -132,7 +132,16 @@ impl Chooser {
 }
 
 impl State {
+    #[inline]
     fn next(&mut self) -> bool {
+        match self {
+            Self::Share { share, draws } => draws.chance(*share),
+            other => other.next_otherwise(),
+        }
+    }
+
+    #[inline(never)]
+    fn next_otherwise(&mut self) -> bool {
         match self {
             Self::Every { n, since } => {
                 *since += 1;

@@ -1,6 +1,7 @@
 //! The compact segment.
 
 use core::fmt;
+use core::hint::cold_path;
 use core::ops::{BitOr, BitOrAssign};
 
 use serde::{Deserialize, Serialize};
@@ -307,6 +308,7 @@ impl Segment {
                 12 * u32::from(timestamps) + if sack == 0 { 0 } else { 4 + 8 * sack }
             }
             Options::Syn(syn) => {
+                cold_path();
                 let bare = 4 * u32::from(syn.mss != 0)
                     + 4 * u32::from(syn.window_scale.is_some())
                     + 2 * u32::from(syn.sack_permitted)

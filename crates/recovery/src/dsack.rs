@@ -2,7 +2,7 @@
 //!
 //! Source: RFC 2883 section 4.
 
-use units::Offset;
+use units::{Offset, unlikely};
 
 /// A reported range: its first byte, and behind its last one.
 pub type Block = (Offset, Offset);
@@ -15,7 +15,7 @@ pub fn duplicate(th_ack: Offset, blocks: &[Block]) -> Option<Block> {
         return None;
     }
     let within = blocks.get(1).is_some_and(|&(from, to)| from <= start && end <= to);
-    (end <= th_ack || within).then_some((start, end))
+    if unlikely(end <= th_ack || within) { Some((start, end)) } else { None }
 }
 
 #[cfg(test)]

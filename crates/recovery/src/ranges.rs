@@ -3,6 +3,7 @@
 //! A range is added at the end, or near what was acknowledged, in constant time; in the middle at most
 //! half the ranges move over.
 
+use core::hint::cold_path;
 use std::collections::VecDeque;
 
 use units::Offset;
@@ -15,12 +16,16 @@ const NEAR: usize = 4;
 /// How many entries hold, of a list in which those that hold come first. What is asked for mostly
 /// lies near an end: reports come from where data arrives, retransmissions begin at the front.
 pub(crate) fn partition<T>(list: &VecDeque<T>, mut holds: impl FnMut(&T) -> bool) -> usize {
-    if let Some(at) = list.iter().take(NEAR).position(|entry| !holds(entry)) {
+    let len = list.len();
+    if let Some(at) = (0..NEAR.min(len)).find(|&at| !list.get(at).is_some_and(&mut holds)) {
         return at;
     }
-    if let Some(behind) = list.iter().rev().take(NEAR).position(&mut holds) {
-        return list.len() - behind;
+    if let Some(at) =
+        (len - NEAR.min(len)..len).rev().find(|&at| list.get(at).is_some_and(&mut holds))
+    {
+        return at + 1;
     }
+    cold_path();
     list.partition_point(holds)
 }
 

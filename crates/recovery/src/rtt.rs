@@ -76,6 +76,11 @@ impl RttEstimator {
         if let Self::Linux(rtt) = self {
             return rtt.rto();
         }
+        self.other_rto()
+    }
+
+    #[inline(never)]
+    fn other_rto(&self) -> Duration {
         match self {
             Self::FreeBsd(rtt) => rtt.rto(),
             Self::Rack(rtt) => rtt.rto(),
@@ -100,6 +105,11 @@ impl RttEstimator {
         if let Self::Linux(rtt) = self {
             return rtt.srtt();
         }
+        self.other_srtt()
+    }
+
+    #[inline(never)]
+    fn other_srtt(&self) -> Option<Duration> {
         match self {
             Self::FreeBsd(rtt) => rtt.srtt(),
             Self::Rack(rtt) => rtt.srtt(),

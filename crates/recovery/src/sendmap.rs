@@ -250,9 +250,7 @@ impl SendMap {
                 self.all.take(bytes);
             } else {
                 let piece = *piece;
-                self.discount(piece.marks, bytes);
-                self.losses.sums.again_bytes -= u64::from(piece.again) * bytes;
-                self.losses.fresh_lost -= u64::from(piece.fresh_lost());
+                self.forget_marked(&piece);
             }
             self.base += 1;
             self.pieces.pop_front();
@@ -280,6 +278,14 @@ impl SendMap {
                 self.losses.relost.pop_front();
             }
         }
+    }
+
+    /// A piece is acknowledged that was reported, lost or sent again.
+    #[inline(never)]
+    fn forget_marked(&mut self, piece: &Piece) {
+        self.discount(piece.marks, piece.len());
+        self.losses.sums.again_bytes -= u64::from(piece.again) * piece.len();
+        self.losses.fresh_lost -= u64::from(piece.fresh_lost());
     }
 
     /// The same where nothing is missing ([`SendMap::nothing_missing`]): tells of the pieces wholly

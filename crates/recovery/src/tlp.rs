@@ -34,6 +34,16 @@ impl RackPto {
         delayed_ack: Duration::from_millis(40),
         least: Duration::from_millis(10),
     };
+
+    // What it is asked with is handed over piece by piece: others keep theirs in registers.
+    #[inline(never)]
+    fn pto(&self, srtt: Duration, rack_rtt: Duration, alone: bool, rto: Duration) -> Duration {
+        let srtt = if self.use_greater { srtt.max(rack_rtt) } else { srtt };
+        let share = |divisor: u32| Duration::from_micros(srtt.as_micros() / u64::from(divisor));
+        let alone = if alone { srtt + share(2) + self.delayed_ack } else { Duration::ZERO };
+        let thresh = srtt + share(self.divisor.max(1));
+        thresh.max(alone).min(rto).max(self.least)
+    }
 }
 
 /// How long to wait for an acknowledgment.
@@ -87,15 +97,7 @@ impl PtoRule {
                 };
                 srtt + srtt + more
             }
-            Self::FreeBsd(knobs) => {
-                let srtt = if knobs.use_greater { srtt.max(input.rack_rtt) } else { srtt };
-                let share =
-                    |divisor: u32| Duration::from_micros(srtt.as_micros() / u64::from(divisor));
-                let alone =
-                    if input.alone { srtt + share(2) + knobs.delayed_ack } else { Duration::ZERO };
-                let thresh = srtt + share(knobs.divisor.max(1));
-                return thresh.max(alone).min(input.rto).max(knobs.least);
-            }
+            Self::FreeBsd(knobs) => return knobs.pto(srtt, input.rack_rtt, input.alone, input.rto),
         };
         pto.min(input.rto)
     }

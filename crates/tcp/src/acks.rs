@@ -241,6 +241,7 @@ impl Endpoint {
         if self.cc.heeds_srtt() { self.smoothed_now() } else { Smoothed::default() }
     }
 
+    #[inline(never)]
     fn smoothed_now(&self) -> Smoothed {
         let samples = self.snd.rtt_samples;
         if let RttEstimator::FreeBsd(rtt) = &self.rtt {
@@ -287,17 +288,24 @@ impl Endpoint {
     /// A writer that sleeps is woken once there is room.
     #[inline(always)]
     pub(crate) fn wake_writer<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
-        if self.snd.buffer.starved() && self.snd.buffer.expands() {
-            let packets = self.cwnd() / self.mss();
-            let full = self.packets_in_flight() >= packets;
-            let windows = self.cc.windows_buffered();
-            if let Some(size) = self.snd.buffer.expand(full, windows, packets) {
-                cold_path();
-                cx.emit(|| Event::SendBuffer { size: size as u32 });
-            }
+        if !self.snd.buffer.starved() {
+            return;
+        }
+        if self.snd.buffer.expands() {
+            self.expand_buffer(cx);
         }
         if self.snd.buffer.writable() {
             self.signal(Signal::Writable);
+        }
+    }
+
+    #[inline(never)]
+    fn expand_buffer<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
+        let packets = self.cwnd() / self.mss();
+        let full = self.packets_in_flight() >= packets;
+        let windows = self.cc.windows_buffered();
+        if let Some(size) = self.snd.buffer.expand(full, windows, packets) {
+            cx.emit(|| Event::SendBuffer { size: size as u32 });
         }
     }
 
@@ -385,19 +393,24 @@ impl Endpoint {
             return;
         }
         if self.cc.heeds_ack_samples() {
-            let pacing_rate = if self.cc.in_slow_start() { self.pacing_rate() } else { 0 };
-            let change = self.cc.on_ack_sample(&AckSample {
-                now: cx.now,
-                ticks: self.clock.tick(cx.now),
-                rtt: newest,
-                una: ack,
-                snd_nxt: self.snd.nxt,
-                pacing_rate,
-            });
-            self.note(cx, change, Cause::SlowStartExit);
+            self.tell_ack_sample(cx, ack, newest);
         } else {
             self.note(cx, Change::None, Cause::SlowStartExit);
         }
+    }
+
+    #[inline(never)]
+    fn tell_ack_sample<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, ack: Offset, rtt: Duration) {
+        let pacing_rate = if self.cc.in_slow_start() { self.pacing_rate() } else { 0 };
+        let change = self.cc.on_ack_sample(&AckSample {
+            now: cx.now,
+            ticks: self.clock.tick(cx.now),
+            rtt,
+            una: ack,
+            snd_nxt: self.snd.nxt,
+            pacing_rate,
+        });
+        self.note(cx, change, Cause::SlowStartExit);
     }
 
     /// A timer fired.

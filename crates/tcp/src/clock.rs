@@ -3,7 +3,7 @@
 use core::num::NonZeroU64;
 
 use units::ratio::{scaled, scaled_up};
-use units::{Duration, Instant};
+use units::{Duration, Instant, unlikely};
 
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
 
@@ -46,7 +46,7 @@ impl KernelClock {
             100 => nanos / 10_000_000,
             250 => nanos / 4_000_000,
             1_000 => nanos / 1_000_000,
-            hz => scaled(nanos, u64::from(hz), NANOS_PER_SECOND),
+            hz => tick_of(nanos, hz),
         }
     }
 
@@ -67,16 +67,23 @@ impl KernelClock {
         tick: &mut u64,
         whole: &mut u64,
     ) -> Instant {
-        let Some(length) = self.tick_nanos else { return self.deadline(now, span) };
+        let Some(length) = self.tick_nanos else { return self.deadline_in_parts(now, span) };
         let (nanos, span) = (self.nanos(now), span.as_nanos().max(1));
-        if nanos.wrapping_sub(*tick) >= length.get() {
+        if unlikely(nanos.wrapping_sub(*tick) >= length.get()) {
             *tick = nanos - nanos % length;
         }
-        if whole.wrapping_sub(span) >= length.get() {
+        if unlikely(whole.wrapping_sub(span) >= length.get()) {
             *whole = span.div_ceil(length.get()).saturating_mul(length.get());
         }
         let at = tick.saturating_add(*whole);
         Instant::from_nanos(at.saturating_sub(self.phase.as_nanos()))
+    }
+
+    /// The same where ticks take no whole nanoseconds.
+    #[cold]
+    #[inline(never)]
+    fn deadline_in_parts(&self, now: Instant, span: Duration) -> Instant {
+        self.deadline(now, span)
     }
 
     /// The instant at which the clock has counted `ticks` more than at `now`.
@@ -101,6 +108,11 @@ impl KernelClock {
     pub(crate) fn timestamp(&self, now: Instant) -> u32 {
         self.timestamp_base.wrapping_add((self.nanos(now) / 1_000_000) as u32)
     }
+}
+
+#[inline(never)]
+fn tick_of(nanos: u64, hz: u32) -> u64 {
+    scaled(nanos, u64::from(hz), NANOS_PER_SECOND)
 }
 
 #[cfg(test)]

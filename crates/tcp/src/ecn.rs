@@ -1,5 +1,7 @@
 //! Explicit congestion notification (RFC 3168 section 6.1).
 
+use core::hint::cold_path;
+
 use packet::{ECN_CE as CE, Flags};
 
 use crate::profile::EcnRule;
@@ -80,6 +82,7 @@ impl Ecn {
         if !self.agreed {
             return (Flags::NONE, 0);
         }
+        cold_path();
         let mut flags = if self.echo { Flags::ECE } else { Flags::NONE };
         if new_data && core::mem::take(&mut self.reduced) {
             flags |= Flags::CWR;

@@ -402,8 +402,14 @@ impl Endpoint {
     }
 
     /// Sets the retransmission timer anew.
-    #[inline(always)]
+    #[inline(never)]
     pub(crate) fn arm_retransmit(&mut self, now: Instant) {
+        self.arm_retransmit_here(now);
+    }
+
+    /// The same within what is done with an ordinary acknowledgment.
+    #[inline(always)]
+    pub(crate) fn arm_retransmit_here(&mut self, now: Instant) {
         self.timers.set_ticks(Purpose::Retransmit, &self.clock, now, self.rtt.rto());
     }
 

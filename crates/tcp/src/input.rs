@@ -439,14 +439,10 @@ impl Endpoint {
             window_was_zero: self.rcv.last_window_zero,
             filled: filled_a_gap,
         };
-        let decision = self.rcv.policy.on_plain_data(&plain).unwrap_or_else(|| {
-            let arrival = Arrival {
-                rcv_wnd: self.rcv.adv.since(before).get(),
-                filled: filled_a_gap,
-                ..self.arrival(cx.now, window_grew)
-            };
-            self.rcv.policy.on_data(&arrival)
-        });
+        let decision = match self.rcv.policy.on_plain_data(&plain) {
+            Some(decision) => decision,
+            None => self.ask_linux(cx.now, before, window_grew, filled_a_gap),
+        };
         match decision {
             Decision::Now => self.ack_at_once(),
             Decision::Compress => self.compress_ack(cx.now),
@@ -456,6 +452,20 @@ impl Endpoint {
                 }
             }
         }
+    }
+
+    /// What Linux does about the next bytes of the stream, which began at `before`.
+    #[inline(never)]
+    fn ask_linux(
+        &mut self,
+        now: Instant,
+        before: Offset,
+        window_grew: bool,
+        filled: bool,
+    ) -> Decision {
+        let rcv_wnd = self.rcv.adv.since(before).get();
+        let arrival = Arrival { rcv_wnd, filled, ..self.arrival(now, window_grew) };
+        self.rcv.policy.on_data(&arrival)
     }
 
     pub(crate) fn ack_at_once(&mut self) {
@@ -484,6 +494,8 @@ impl Endpoint {
     }
 
     /// Our FIN has been acknowledged.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn on_fin_acked<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
         match self.state {
             State::FinWait1 => self.state = State::FinWait2,

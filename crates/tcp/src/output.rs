@@ -132,7 +132,7 @@ impl Endpoint {
                     self.watch_window(cx);
                 }
                 if self.rcv.ack_now || self.window_update_due() {
-                    self.build_ack(cx, slot);
+                    self.build_ack_apart(cx, slot);
                     return Ok(());
                 }
                 Err(why)
@@ -145,12 +145,17 @@ impl Endpoint {
         self.snd.idle = self.snd.max == self.snd.una;
         self.snd.asked_at = self.snd.nxt;
         if self.snd.idle && self.cfg.profile.after_idle && self.data_end() > self.snd.nxt {
-            let rto = self.rtt.rto();
-            let (idle, long) = self.idle_for(cx.now, rto);
-            if unlikely(long) {
-                let change = self.cc.on_idle(&Idle { ticks: self.clock.tick(cx.now), idle, rto });
-                self.note(cx, change, Cause::Idle);
-            }
+            self.begin_after_idle(cx);
+        }
+    }
+
+    #[inline(never)]
+    fn begin_after_idle<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
+        let rto = self.rtt.rto();
+        let (idle, long) = self.idle_for(cx.now, rto);
+        if long {
+            let change = self.cc.on_idle(&Idle { ticks: self.clock.tick(cx.now), idle, rto });
+            self.note(cx, change, Cause::Idle);
         }
     }
 
@@ -195,6 +200,14 @@ impl Endpoint {
     /// segment more for each of the first two duplicates.
     #[inline(always)]
     fn send_window(&self) -> u64 {
+        if unlikely(self.snd.limited > 0 || self.snd.limited_call.stands()) {
+            return self.limited_window();
+        }
+        self.cwnd()
+    }
+
+    #[inline(never)]
+    fn limited_window(&self) -> u64 {
         if let Some((window, _)) = self.snd.limited_call.0 {
             return window;
         }

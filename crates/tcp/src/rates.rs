@@ -127,6 +127,7 @@ impl Endpoint {
     }
 
     /// Is what wants to leave held back? Then a timer lets it go (tcp_pacing_check).
+    #[inline(never)]
     pub(crate) fn holds_back(&mut self, now: Instant) -> bool {
         let wants = self.data_end() > self.snd.nxt || self.snd.map.sums().lost.packets > 0;
         let Some(rates) = &self.snd.rates else { return false };

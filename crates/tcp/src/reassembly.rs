@@ -3,10 +3,11 @@
 //! A window may have thousands of holes: ranges are found by bisection, those touched last stand at
 //! the end of a list of their own.
 
+use core::hint::cold_path;
 use std::collections::VecDeque;
 
 use packet::{SackBlock, SackBlocks};
-use units::{Offset, SeqNum};
+use units::{Offset, SeqNum, unlikely};
 
 /// A range `[left, right)` beyond `rcv_nxt`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
@@ -60,7 +61,7 @@ impl Reassembly {
     /// Notes `[left, right)`; false if that would need another range and there are `most` already:
     /// it is dropped and comes again (tcp_reass of FreeBSD).
     pub(crate) fn insert(&mut self, left: Offset, right: Offset, most: usize) -> bool {
-        let more = self.behind_gaps.get_or_insert_default().insert(left, right, most);
+        let more = self.behind_gaps.get_or_insert_with(nothing).insert(left, right, most);
         self.held += more.unwrap_or(0);
         more.is_some()
     }
@@ -95,6 +96,7 @@ impl Reassembly {
         let ranges = &self.behind_gaps.as_ref()?.ranges;
         let at = ranges.partition_point(|range| range.right <= left);
         let range = ranges.get(at).filter(|range| range.left < right)?;
+        cold_path();
         Some((range.left.max(left), range.right.min(right)))
     }
 
@@ -108,6 +110,7 @@ impl Reassembly {
     ) -> SackBlocks {
         let mut blocks = SackBlocks::EMPTY;
         if let Some((left, right)) = duplicate {
+            cold_path();
             blocks.push(SackBlock { left: left.to_seq(isn), right: right.to_seq(isn) });
         }
         let Some(held) = &self.behind_gaps else { return blocks };
@@ -122,11 +125,17 @@ impl Reassembly {
     }
 }
 
+#[cold]
+#[inline(never)]
+fn nothing() -> Box<Held> {
+    Box::default()
+}
+
 impl Held {
     /// Notes `[left, right)`; returns how many bytes more are held, `None` if it was dropped.
     fn insert(&mut self, left: Offset, right: Offset, most: usize) -> Option<u64> {
         self.arrivals += 1;
-        if self.recent.capacity() == 0 {
+        if unlikely(self.recent.capacity() == 0) {
             // Once for all, but where hundreds of packets are missing.
             self.ranges.reserve(STALE);
             self.recent.reserve(4 * STALE);
@@ -135,7 +144,7 @@ impl Held {
         let last = self.ranges.partition_point(|range| range.left <= right);
         let mut merged = Range { left, right, touched: self.arrivals };
         let more;
-        if first >= last {
+        if unlikely(first >= last) {
             if self.ranges.len() >= most {
                 return None;
             }
@@ -149,10 +158,13 @@ impl Held {
             let old = self.ranges[first];
             self.forget(&old);
             self.ranges[first] = merged;
-            self.ranges.drain(first + 1..last);
+            if first + 1 < last {
+                cold_path();
+                self.ranges.drain(first + 1..last);
+            }
         }
         self.recent.push((merged.left, merged.touched));
-        if self.recent.len() > 2 * self.ranges.len() + STALE {
+        if unlikely(self.recent.len() > 2 * self.ranges.len() + STALE) {
             let ranges = &self.ranges;
             self.recent.retain(|&entry| live(ranges, entry).is_some());
         }

@@ -298,13 +298,19 @@ impl ReceiveWindow {
         now: Instant,
         srtt: impl FnOnce() -> Option<Duration>,
     ) -> Option<u64> {
-        let System::FreeBsd { counted_since, counted } = &mut self.system else { return None };
+        let System::FreeBsd { counted_since, .. } = &self.system else { return None };
         let (since, max) = ((*counted_since)?, self.grows_to?.get());
         if now.since(since) <= Duration::from_nanos(srtt()?.as_nanos() / 2) {
             return None;
         }
-        // Once in half a round trip.
-        cold_path();
+        self.autosize_now(now, max)
+    }
+
+    /// Half a round trip is over.
+    #[cold]
+    #[inline(never)]
+    fn autosize_now(&mut self, now: Instant, max: u64) -> Option<u64> {
+        let System::FreeBsd { counted_since, counted } = &mut self.system else { return None };
         let busy = *counted > self.size / 2 / 4 * 3;
         *counted_since = Some(now);
         *counted = 0;
@@ -352,6 +358,7 @@ impl ReceiveWindow {
 
 impl Linux {
     /// tcp_measure_rcv_mss and tcp_grow_window.
+    #[inline(never)]
     fn grow(&mut self, size: u64, unread: u64, len: u64, merged: bool) -> bool {
         let ratio = if merged { RATIO_MERGED } else { RATIO_PLAIN };
         self.ratio = self.ratio.max(ratio);

@@ -313,9 +313,11 @@ impl Endpoint {
         account.packets = before.1.saturating_sub(after.1) + duplicates;
         // Against what was reported before: tcp_sacktag_one and tcp_clean_rtx_queue.
         let behind = map.highest_sacked().unwrap_or(heard.th_ack.max(una));
-        for first in [account.first_reported, account.first_acked].into_iter().flatten() {
-            if unlikely(first.0 < highest) {
-                loss.reordering.on_late(first.0, behind, mss);
+        for first in [account.first_reported, account.first_acked] {
+            if let Some((start, _)) = first
+                && unlikely(start < highest)
+            {
+                loss.reordering.on_late(start, behind, mss);
             }
         }
         account

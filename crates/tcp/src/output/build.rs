@@ -39,6 +39,19 @@ impl Endpoint {
         self.rcv.compressed.waiting = 0;
     }
 
+    /// The same out of the way of those who seldom write one.
+    #[inline(never)]
+    pub(super) fn write_header_apart(
+        &mut self,
+        now: Instant,
+        at: Offset,
+        len: u64,
+        flags: Flags,
+        slot: &mut Segment,
+    ) {
+        self.write_header(now, at, len, flags, slot);
+    }
+
     #[inline(always)]
     pub(super) fn write_fields(
         &mut self,
@@ -127,7 +140,7 @@ impl Endpoint {
         if unlikely(plan.fin) {
             flags |= Flags::FIN;
         }
-        self.write_header(cx.now, plan.at, plan.len, flags, slot);
+        self.write_header_apart(cx.now, plan.at, plan.len, flags, slot);
         if plan.len > self.mss() {
             slot.gso_size = self.link.mss as u16;
         }

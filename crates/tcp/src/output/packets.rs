@@ -8,7 +8,7 @@ use cc::Controller;
 use record::{SentKind, Waiting};
 use recovery::RttEstimator;
 use units::ratio::scaled;
-use units::{Bytes, Duration, Instant};
+use units::{Bytes, Duration, Instant, unlikely};
 
 use super::Plan;
 use crate::endpoint::Endpoint;
@@ -81,7 +81,7 @@ impl Endpoint {
         let quota = cwnd.saturating_sub(in_flight).min((cwnd / 2).max(1));
         let window_end = self.snd.una + self.snd.wnd;
         let fin_due = self.fin_wanted() && unsent == 0 && self.snd.nxt == end;
-        if fin_due {
+        if unlikely(fin_due) {
             return Ok(Plan {
                 at: end,
                 len: 0,
@@ -139,6 +139,7 @@ impl Endpoint {
 
     /// tcp_tso_should_defer: a burst smaller than it may be waits if the next acknowledgment is to
     /// come within a millisecond; tells for which window. `quota` are bytes that may go.
+    #[inline(never)]
     fn defers(
         &mut self,
         now: Instant,

@@ -87,6 +87,11 @@ impl Endpoint {
         });
     }
 
+    #[inline(never)]
+    pub(super) fn build_ack_apart<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, slot: &mut Segment) {
+        self.build_ack(cx, slot);
+    }
+
     /// Is there anything that SACK blocks would tell?
     #[inline(always)]
     pub(super) fn has_blocks(&self) -> bool {

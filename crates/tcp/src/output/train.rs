@@ -84,7 +84,7 @@ impl Endpoint {
     #[inline(always)]
     fn write_next_header(&mut self, now: Instant, at: Offset, len: u64, slot: &mut Segment) {
         let Some(field) = self.last_field() else {
-            return self.write_header(now, at, len, Flags::ACK, slot);
+            return self.write_header_apart(now, at, len, Flags::ACK, slot);
         };
         self.write_fields(now, at, len, Flags::ACK, field, slot);
         self.rcv.policy.on_ack_sent();

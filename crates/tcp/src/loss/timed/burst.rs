@@ -24,6 +24,7 @@ impl Endpoint {
         self.burst().is_some() && self.is_held(now)
     }
 
+    #[inline(never)]
     fn is_held(&mut self, now: Instant) -> bool {
         if self.snd.again.is_some() || self.snd.probe.is_some() || self.is_whole() {
             return false;
@@ -51,7 +52,15 @@ impl Endpoint {
     }
 
     /// The call has sent `len` bytes, `again` or for the first time, and goes on if there is `more`.
+    #[inline]
     pub(crate) fn burst_sent(&mut self, now: Instant, len: u64, again: bool, more: bool) {
+        if self.burst().is_some() {
+            self.count_burst(now, len, again, more);
+        }
+    }
+
+    #[inline(never)]
+    fn count_burst(&mut self, now: Instant, len: u64, again: bool, more: bool) {
         if let Some(burst) = self.burst() {
             burst.on_sent(len, again);
             if !more {
@@ -68,6 +77,7 @@ impl Endpoint {
         }
     }
 
+    #[inline(never)]
     fn plan_next_burst(&mut self, now: Instant) {
         let srtt = self.rtt.srtt().unwrap_or(Duration::ZERO);
         let mss = self.mss();

@@ -56,14 +56,14 @@ impl Endpoint {
         if ack == self.snd.max {
             self.timers.stop(Purpose::Retransmit);
         } else {
-            self.arm_retransmit(cx.now);
+            self.arm_retransmit_here(cx.now);
         }
         self.timers.stop(Purpose::Reorder);
         let nsegs = u32::from(segment.nsegs.max(1));
         let packets = row.map_or(0, |row| row.packets);
         let change = self.grow(cx.now, ack, packets, nsegs);
         self.advance(cx, ack, wnd, nsegs, change);
-        self.plan_probe_timer(cx.now);
+        self.plan_probe_timer_here(cx.now);
         self.call_output();
         true
     }

@@ -14,7 +14,9 @@ impl Endpoint {
     /// What of the flight is lost goes again first, as far as window and budget let it: where it
     /// begins, its bytes, whether a FIN is among them, and why.
     pub(crate) fn next_lost(&mut self, now: Instant) -> Option<(Offset, u64, bool, SentKind)> {
-        if let Some(overdue) = self.next_overdue(now) {
+        if self.one_at_a_time()
+            && let Some(overdue) = self.next_overdue(now)
+        {
             return Some(overdue);
         }
         let Repair::Timed(loss) = &mut self.snd.repair else { return None };
@@ -52,6 +54,7 @@ impl Endpoint {
 
     /// FreeBSD's RACK: the packet sent longest ago goes as soon as it is lost, whatever PRR and the
     /// window say (tcp_rack_output, rack_fast_rsm_output).
+    #[inline(never)]
     fn next_overdue(&mut self, now: Instant) -> Option<(Offset, u64, bool, SentKind)> {
         let sums = self.snd.map.sums();
         if !self.cc.in_recovery() || sums.sacked.packets == 0 {

@@ -63,7 +63,23 @@ impl Endpoint {
     /// way (RFC 8985 section 7.2; tcp_schedule_loss_probe).
     #[inline(always)]
     pub(crate) fn plan_probe_timer(&mut self, now: Instant) {
-        let Repair::Timed(loss) = &mut self.snd.repair else { return };
+        if let Some(quiet) = self.unplanned_probe(now) {
+            self.replan_probe_timer(now, quiet);
+        }
+    }
+
+    /// The same within what is done with an ordinary acknowledgment.
+    #[inline(always)]
+    pub(super) fn plan_probe_timer_here(&mut self, now: Instant) {
+        if let Some(quiet) = self.unplanned_probe(now) {
+            self.replan_probe_timer_here(now, quiet);
+        }
+    }
+
+    /// Might a probe be planned, if its time is not known already?
+    #[inline(always)]
+    fn unplanned_probe(&self, now: Instant) -> Option<bool> {
+        let Repair::Timed(loss) = &self.snd.repair else { return None };
         let sums = self.snd.map.sums();
         let quiet = sums.all.packets > 0
             && (sums.sacked.packets | sums.lost.packets) == 0
@@ -74,13 +90,18 @@ impl Endpoint {
             && loss.tlp.allowed();
         if quiet && sums.all.packets > 1 && loss.planned == Some(now) {
             // Nothing that the time depends on has changed.
-            return;
+            return None;
         }
-        self.replan_probe_timer(now, quiet);
+        Some(quiet)
+    }
+
+    #[inline(never)]
+    fn replan_probe_timer(&mut self, now: Instant, quiet: bool) {
+        self.replan_probe_timer_here(now, quiet);
     }
 
     #[inline(always)]
-    fn replan_probe_timer(&mut self, now: Instant, quiet: bool) {
+    fn replan_probe_timer_here(&mut self, now: Instant, quiet: bool) {
         let alone = self.snd.map.sums().all.packets == 1;
         let loss = timed_of!(self);
         if !quiet || !self.cfg.profile.loss_probes {
