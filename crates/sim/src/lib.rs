@@ -25,4 +25,6 @@ mod world;
 pub use observer::{Observer, Watch};
 pub use outcome::{FlowOutcome, Latency, Outcome};
 pub use scenario::Scenario;
+#[doc(hidden)]
+pub use world::run_packing;
 pub use world::{SetupError, run};

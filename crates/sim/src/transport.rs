@@ -1,17 +1,25 @@
 //! What carries a flow: TCP or QUIC, or a stack outside this program.
+//!
+//! Most of what a world knows are its connections. One that nothing has happened to takes no room, and
+//! one at rest little: [`World::rouse`](crate::world::World::rouse) makes or wakes it before anything is
+//! said to it.
 
 use machine::{Cx, Endpoint as _, Signal};
 use record::Recorder;
+use tcp::packed::Packed;
 use units::{Bytes, Duration, Instant};
 
 /// One end of a connection of either kind.
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "TCP's lies in place: one step less to reach it")]
 pub(crate) enum Transport {
-    Tcp(tcp::Endpoint),
+    Tcp(Box<tcp::Endpoint>),
     Quic(Box<quic::Endpoint>),
     /// That of a machine outside: it hears through [`crate::live`], and nobody asks it anything.
     Outside,
+    /// Nothing has happened to it: the scenario tells what it is.
+    NotYet,
+    /// One of TCP at rest.
+    Asleep(Box<Packed>),
 }
 
 /// What both kinds have counted.
@@ -29,23 +37,32 @@ pub(crate) struct Counted {
     pub(crate) received_packet_bytes: Option<Bytes>,
 }
 
-/// Hands a call to whichever it is; a stack outside answers with `$silence`.
+/// Hands a call to whichever it is; a stack outside answers with `$silence`. Nobody asks one that sleeps.
 macro_rules! either {
     ($any:expr, $end:ident => $call:expr, $silence:expr) => {
         match $any {
             Transport::Tcp($end) => $call,
             Transport::Quic($end) => $call,
-            Transport::Outside => $silence,
+            other => {
+                debug_assert!(!other.sleeps(), "asked something before it was roused");
+                $silence
+            }
         }
     };
 }
 
 impl Transport {
+    /// Must it be made or woken before it can be asked anything?
+    #[inline]
+    pub(crate) const fn sleeps(&self) -> bool {
+        matches!(self, Self::NotYet | Self::Asleep(_))
+    }
+
     pub(crate) fn open<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
         match self {
             Self::Tcp(tcp) => tcp.open(),
             Self::Quic(quic) => quic.open(cx),
-            Self::Outside => {}
+            Self::Outside | Self::NotYet | Self::Asleep(_) => {}
         }
     }
 
@@ -82,7 +99,7 @@ impl Transport {
         match self {
             Self::Tcp(tcp) => tcp.next_deadline(),
             Self::Quic(quic) => quic.poll_timeout().map_or(Instant::MAX, |(at, _)| at),
-            Self::Outside => Instant::MAX,
+            Self::Outside | Self::NotYet | Self::Asleep(_) => Instant::MAX,
         }
     }
 
@@ -93,20 +110,8 @@ impl Transport {
 
     pub(crate) fn counted(&self) -> Counted {
         match self {
-            Self::Tcp(tcp) => {
-                let totals = tcp.totals();
-                Counted {
-                    data_packets: totals.data_packets,
-                    retransmitted_packets: totals.retransmitted_packets,
-                    recoveries: totals.fast_recoveries,
-                    timeouts: totals.timeouts,
-                    spurious: totals.spurious,
-                    max_cwnd: totals.max_cwnd,
-                    mss: tcp.sender_state().mss,
-                    min_rtt: totals.min_rtt,
-                    received_packet_bytes: None,
-                }
-            }
+            Self::Tcp(tcp) => counted_by_tcp(tcp),
+            Self::Asleep(packed) => counted_by_tcp(&packed.wake()),
             Self::Quic(quic) => {
                 let totals = quic.totals();
                 Counted {
@@ -121,7 +126,22 @@ impl Transport {
                     received_packet_bytes: Some(Bytes(totals.received_bytes)),
                 }
             }
-            Self::Outside => Counted::default(),
+            Self::Outside | Self::NotYet => Counted::default(),
         }
+    }
+}
+
+fn counted_by_tcp(tcp: &tcp::Endpoint) -> Counted {
+    let totals = tcp.totals();
+    Counted {
+        data_packets: totals.data_packets,
+        retransmitted_packets: totals.retransmitted_packets,
+        recoveries: totals.fast_recoveries,
+        timeouts: totals.timeouts,
+        spurious: totals.spurious,
+        max_cwnd: totals.max_cwnd,
+        mss: tcp.sender_state().mss,
+        min_rtt: totals.min_rtt,
+        received_packet_bytes: None,
     }
 }

@@ -5,17 +5,18 @@ mod departures;
 pub(crate) mod outside;
 mod packets;
 mod parcels;
+mod rest;
 mod service;
 mod setup;
 mod turns;
 
-use tcp::Side;
 use tcp::profile::{Family, SharedProfile};
 use units::{Bytes, FlowId, Instant, Stream};
 
 use outside::Leaving;
 use packets::Network;
-use setup::{profiles, stands_still, transport};
+use rest::Awake;
+use setup::{profiles, stands_still};
 
 use crate::app::Application;
 use crate::card::Card;
@@ -23,7 +24,7 @@ use crate::observer::Observer;
 use crate::outcome::{FlowOutcome, Outcome};
 use crate::road;
 use crate::scenario::{App, Flow, Host, Scenario};
-use crate::transport::Transport;
+use crate::transport::{Counted, Transport};
 
 /// Why a scenario could not be set up. The text form refuses these with a better message.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -120,9 +121,12 @@ struct Connection {
 
 pub(crate) struct World<'a, O: Observer> {
     scenario: &'a Scenario,
+    /// Of each host.
+    profiles: Vec<SharedProfile>,
     network: Network<'a, O>,
     /// Client and server of the first flow, then of the second, and so on.
     ends: Vec<End>,
+    awake: Awake,
     flows: Vec<Connection>,
     open: usize,
     /// Entries of the calendar that were taken, and turns of applications.
@@ -136,6 +140,28 @@ pub(crate) struct World<'a, O: Observer> {
 /// # Errors
 /// [`SetupError`] if the scenario refers to what is not there.
 pub fn run<O: Observer>(scenario: &Scenario, observer: &mut O) -> Result<Outcome, SetupError> {
+    run_and(scenario, observer, |_| {})
+}
+
+/// The same, with every end of TCP packed after every event, if it can be: for tests, since it must make
+/// no difference.
+///
+/// # Errors
+/// [`SetupError`] if the scenario refers to what is not there.
+#[doc(hidden)]
+pub fn run_packing<O: Observer>(
+    scenario: &Scenario,
+    observer: &mut O,
+) -> Result<Outcome, SetupError> {
+    run_and(scenario, observer, World::pack_all)
+}
+
+#[inline(always)]
+fn run_and<'a, O: Observer>(
+    scenario: &'a Scenario,
+    observer: &'a mut O,
+    after_each: impl Fn(&mut World<'a, O>),
+) -> Result<Outcome, SetupError> {
     let mut world = World::new(scenario, &[], observer)?;
     let end = Instant::ZERO + scenario.duration;
     while world.open > 0 {
@@ -148,6 +174,7 @@ pub fn run<O: Observer>(scenario: &Scenario, observer: &mut O) -> Result<Outcome
         world.network.now = at;
         world.count_turn();
         world.happen(wake);
+        after_each(&mut world);
     }
     Ok(world.outcome())
 }
@@ -178,14 +205,15 @@ impl<'a, O: Observer> World<'a, O> {
         let cards = cards.collect();
         let mut world = Self {
             scenario,
+            profiles: profiles(scenario),
             network: Network::new(observer, &scenario.taps, stations_and_roads, cards),
             ends: Vec::with_capacity(2 * scenario.flows.len()),
+            awake: Awake::default(),
             flows: Vec::with_capacity(scenario.flows.len()),
             open: scenario.flows.len(),
             turns: 0,
             outside: Vec::new(),
         };
-        let profiles = profiles(scenario);
         for (index, flow) in scenario.flows.iter().enumerate() {
             let ends = (flow.from, flow.to);
             let [forward, reverse] = world.network.roads.of_path(flow.path).unwrap_or_default();
@@ -202,7 +230,7 @@ impl<'a, O: Observer> World<'a, O> {
             if !real && stands_still(scenario, flow) {
                 return Err(SetupError::Endless { flow: index });
             }
-            world.add_flow(index, flow, [out, back], &profiles);
+            world.add_flow(index, flow, [out, back]);
         }
         for end in &mut world.ends {
             if outside.contains(&usize::from(end.host)) {
@@ -211,19 +239,14 @@ impl<'a, O: Observer> World<'a, O> {
                 end.closed = true;
             }
         }
+        world.make_those_with_guests();
         Ok(world)
     }
 
-    fn add_flow(
-        &mut self,
-        index: usize,
-        flow: &Flow,
-        [out, back]: [u32; 2],
-        profiles: &[SharedProfile],
-    ) {
+    fn add_flow(&mut self, index: usize, flow: &Flow, [out, back]: [u32; 2]) {
         let started = Instant::ZERO + flow.start;
-        let end = |side: Side, host: usize, road: u32, app: Application| End {
-            stack: transport(self.scenario, index, flow, side, (host, &profiles[host])),
+        let end = |host: usize, road: u32, app: Application| End {
+            stack: Transport::NotYet,
             app,
             read: 0,
             flow: FlowId(index as u32),
@@ -240,8 +263,8 @@ impl<'a, O: Observer> World<'a, O> {
         let draws = || Stream::named(seed, &format!("flow {}", flow.name), "pause");
         let client = Application::client(&flow.app, draws);
         let server = Application::server(&flow.app, flow.reads);
-        self.ends.push(end(Side::Client, flow.from, out, client));
-        self.ends.push(end(Side::Server, flow.to, back, server));
+        self.ends.push(end(flow.from, out, client));
+        self.ends.push(end(flow.to, back, server));
         self.flows.push(Connection {
             sender: if matches!(flow.app, App::Requests { .. }) { SERVER } else { CLIENT },
             started,
@@ -256,18 +279,22 @@ impl<'a, O: Observer> World<'a, O> {
     }
 
     pub(crate) fn outcome(&self) -> Outcome {
-        let flows = (0..self.flows.len()).map(|flow| self.flow_outcome(flow)).collect();
-        let segments = self.ends.iter().map(|end| end.stack.counted().data_packets).sum();
+        let mut segments = 0;
+        let of_flow = |flow| {
+            let counted = [CLIENT, SERVER].map(|side| self.counted(end_of(flow, side)));
+            segments += counted.iter().map(|end| end.data_packets).sum::<u64>();
+            self.flow_outcome(flow, &counted)
+        };
+        let flows = (0..self.flows.len()).map(of_flow).collect();
         Outcome { segments, flows, ended: self.network.now }
     }
 
-    fn flow_outcome(&self, flow: usize) -> FlowOutcome {
+    fn flow_outcome(&self, flow: usize, counted: &[Counted; 2]) -> FlowOutcome {
         let connection = &self.flows[flow];
         let sending = &self.ends[end_of(flow, connection.sender)];
         let reading = &self.ends[end_of(flow, 1 - connection.sender)];
         let host = &self.scenario.hosts[usize::from(sending.host)];
-        let totals = sending.stack.counted();
-        let came = reading.stack.counted().received_packet_bytes;
+        let totals = &counted[connection.sender];
         FlowOutcome {
             name: self.scenario.flows[flow].name.clone(),
             profile: host.quic.as_ref().map_or(host.profile.name, |quic| quic.name),
@@ -283,7 +310,7 @@ impl<'a, O: Observer> World<'a, O> {
             mss: totals.mss,
             min_rtt: totals.min_rtt,
             latency: self.ends[end_of(flow, CLIENT)].app.latency(),
-            received_packet_bytes: came,
+            received_packet_bytes: counted[1 - connection.sender].received_packet_bytes,
         }
     }
 }

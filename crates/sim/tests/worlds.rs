@@ -18,10 +18,12 @@ use packet::IpVersion;
 use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::{FileFailurePersistence, RngSeed};
+use record::Digest;
+use sim::Outcome;
 use sim::scenario::{
     App, Close, Element, Flow, Host, Keepalive, Offload, Path, Reads, Receive, Scenario,
 };
-use tcp::profile::{NAMES, ReceiveBufferRule, SendBufferRule};
+use tcp::profile::{Family, NAMES, ReceiveBufferRule, SendBufferRule};
 use units::{Bytes, Duration};
 
 /// Worlds of a run without wishes; most are over in a millisecond.
@@ -240,6 +242,39 @@ fn check(scenario: &Scenario) {
     checker.finish(&outcome);
 }
 
+/// All that happens, and what comes of it, with ends that are packed whenever they can be or only at rest.
+fn happens(scenario: &Scenario, packing: bool) -> ([u64; 2], Outcome) {
+    let mut digest = Digest::default();
+    let run = if packing { sim::run_packing } else { sim::run };
+    let outcome = run(scenario, &mut digest).unwrap();
+    ([digest.value(), digest.events()], outcome)
+}
+
+/// Gives hosts other controllers.
+fn exchange_controllers(scenario: &mut Scenario, which: [u8; 3]) {
+    for (host, which) in scenario.hosts.iter_mut().zip(which) {
+        host.cc = match (which, host.profile.family) {
+            (0, _) => host.cc,
+            (1, Family::Linux) => cc::Algorithm::Bbr,
+            _ => host.profile.controller(),
+        };
+    }
+}
+
+/// Lets flows pause so long that ends are at rest.
+fn slow_down(scenario: &mut Scenario, pause: Duration, dialogues: bool) {
+    for flow in &mut scenario.flows {
+        flow.start += pause;
+        let App::Paced { chunk, every, bytes } = flow.app else { continue };
+        let (every, bytes) = (every + pause, bytes.map(|all| Bytes(all.get() / 50)));
+        flow.app = if dialogues {
+            App::Requests { request: Bytes(100), response: chunk, think: every, count: Some(5) }
+        } else {
+            App::Paced { chunk, every, bytes }
+        };
+    }
+}
+
 proptest! {
     #![proptest_config(config())]
 
@@ -255,5 +290,27 @@ proptest! {
     ) {
         shrink_buffers(&mut world.0, sizes);
         check(&world.0);
+    }
+}
+
+proptest! {
+    // Packing an end after every event takes longer than all else.
+    #![proptest_config(ProptestConfig { cases: config().cases / 8, ..config() })]
+
+    #[test]
+    fn it_makes_no_difference_who_sleeps(
+        mut world in a_world(),
+        pause in 0..5_000_u64,
+        dialogues in any::<bool>(),
+        which in [0..4_u8, 0..4, 0..4],
+        sizes in proptest::option::of([4_000..100_000_u64, 4_000..100_000, 4_000..100_000]),
+    ) {
+        if let Some(sizes) = sizes {
+            shrink_buffers(&mut world.0, sizes);
+        }
+        exchange_controllers(&mut world.0, which);
+        slow_down(&mut world.0, Duration::from_millis(pause), dialogues);
+        world.0.taps.clear();
+        prop_assert_eq!(happens(&world.0, true), happens(&world.0, false));
     }
 }

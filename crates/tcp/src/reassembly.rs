@@ -88,6 +88,10 @@ impl Reassembly {
             self.held -= range.len();
             end = end.max(range.right);
         }
+        if held.ranges.is_empty() {
+            // All entries are stale: no room for them where it is counted.
+            held.recent.clear();
+        }
         end
     }
 

@@ -33,7 +33,9 @@ impl<O: Observer> World<'_, O> {
     /// Gives each TCP inside the initial sequence number and the timestamp clock that `of` says for
     /// its flow and side (`true`: the listener), where its host has none of its own.
     pub(crate) fn number(&mut self, mut of: impl FnMut(usize, bool) -> [u32; 2]) {
-        for (index, end) in self.ends.iter_mut().enumerate() {
+        for index in 0..self.ends.len() {
+            self.rouse(index);
+            let end = &mut self.ends[index];
             let Transport::Tcp(tcp) = &mut end.stack else { continue };
             let host = &self.scenario.hosts[usize::from(end.host)];
             let [isn, timestamp] = of(index / 2, index % 2 == SERVER);

@@ -2,6 +2,7 @@
 //! alarm is set.
 
 use machine::{Endpoint as _, Signal};
+use tcp::Endpoint;
 use units::{Instant, unlikely};
 
 use super::packets::{Network, cx};
@@ -16,37 +17,51 @@ impl<O: Observer> World<'_, O> {
     /// act or calls it for later, sets its alarm.
     #[inline(never)]
     pub(super) fn serve(&mut self, index: usize) {
-        self.serve_now(index);
+        if !self.serve_after(index, |_, _| {}) {
+            self.serve_on(index, false);
+        }
     }
 
-    /// The same within what is done with a packet that has arrived.
+    /// The same after it was told what `say` says; false, and nothing is done, if it is not TCP that is
+    /// awake. Here it is looked up once for both.
     #[inline(always)]
-    pub(super) fn serve_now(&mut self, index: usize) {
+    pub(super) fn serve_after(
+        &mut self,
+        index: usize,
+        say: impl FnOnce(&mut Network<'_, O>, &mut Endpoint),
+    ) -> bool {
         let Self { ends, network, turns, .. } = self;
         let end = &mut ends[index];
-        let (false, Transport::Tcp(tcp)) = (end.delays, &mut end.stack) else {
-            return self.serve_on(index, false);
-        };
+        let Transport::Tcp(tcp) = &mut end.stack else { return false };
+        say(network, tcp);
+        if end.delays {
+            self.serve_on(index, false);
+            return true;
+        }
         // What most of it is: TCP on a host without a delay, whose application reads all there is.
-        loop {
+        let acts = loop {
             network.send_all(tcp, end.host, end.flow, end.road);
             match tcp.poll_data_signals() {
-                Some(false) => break,
+                Some(false) => {
+                    if let Some(at) = tcp.deadline_before(end.armed) {
+                        end.armed = Some(at);
+                        network.calendar.push(at, Wake::Timer(index as u32));
+                    }
+                    return true;
+                }
                 Some(true) if matches!(end.app, Application::Sink) => {}
-                Some(true) => return self.serve_on(index, true),
-                None => return self.serve_on(index, false),
+                Some(true) => break true,
+                None => break false,
             }
             network.count_turn(turns);
             end.read += tcp.read_up_to(&mut network.cx(end.host, end.flow), u64::MAX);
             if unlikely(tcp.at_end()) {
                 self.finish(index);
-                return self.serve_on(index, false);
+                break false;
             }
-        }
-        if let Some(at) = tcp.deadline_before(end.armed) {
-            end.armed = Some(at);
-            network.calendar.push(at, Wake::Timer(index as u32));
-        }
+        };
+        self.serve_on(index, acts);
+        true
     }
 
     /// The same for any end; `acts`: it has sent what it wants to send, and its application is to act.
@@ -81,7 +96,7 @@ impl<O: Observer> World<'_, O> {
         match &mut end.stack {
             Transport::Tcp(tcp) => network.send_all(tcp, end.host, end.flow, end.road),
             Transport::Quic(quic) if quic.wants_to_send() => self.send_quic(index),
-            Transport::Quic(_) | Transport::Outside => {}
+            _ => {}
         }
     }
 

@@ -46,7 +46,8 @@ pub(super) fn transport(
     let peer = if host == flow.from { flow.to } else { flow.from };
     let quic = |host: usize| scenario.hosts[host].quic;
     let (Some(own), Some(peer), Some(client)) = (quic(host), quic(peer), quic(flow.from)) else {
-        return Transport::Tcp(Endpoint::new(config(scenario, index, flow, side, (host, profile))));
+        let config = config(scenario, index, flow, side, (host, profile));
+        return Transport::Tcp(Box::new(Endpoint::new(config)));
     };
     Transport::Quic(Box::new(quic::Endpoint::new(quic::Config {
         profile: own,

@@ -49,6 +49,7 @@ impl<O: Observer> World<'_, O> {
 
     fn open(&mut self, flow: u32) {
         let index = end_of(flow as usize, CLIENT);
+        self.rouse(index);
         let end = &mut self.ends[index];
         end.stack.open(&mut self.network.cx(end.host, end.flow));
         self.serve(index);
@@ -150,7 +151,11 @@ impl<O: Observer> World<'_, O> {
     fn run_timer(&mut self, index: usize) {
         let end = &mut self.ends[index];
         end.armed = end.armed.filter(|&at| at > self.network.now);
+        if end.stack.sleeps() {
+            self.rouse(index);
+        }
         // The entry may be an old one: the deadline has moved on since.
+        let end = &mut self.ends[index];
         end.stack.handle_timeout(&mut self.network.cx(end.host, end.flow));
         self.serve(index);
     }
@@ -158,6 +163,9 @@ impl<O: Observer> World<'_, O> {
     fn run_app(&mut self, index: usize) {
         let end = &mut self.ends[index];
         end.app_at = end.app_at.filter(|&at| at > self.network.now);
+        if end.stack.sleeps() {
+            self.rouse(index);
+        }
         self.act(index);
         self.serve(index);
     }
@@ -197,9 +205,9 @@ impl<O: Observer> World<'_, O> {
         let side = if dir == Dir::Forward { SERVER } else { CLIENT };
         let index = end_of(flow.0 as usize, side);
         let number = self.network.parcels.number(id);
-        match (&mut self.ends[index].stack, number) {
-            (Transport::Tcp(tcp), None) => {
-                let Network { parcels, observer, now, .. } = &mut self.network;
+        let heard = number.is_none()
+            && self.serve_after(index, |network, tcp| {
+                let Network { parcels, observer, now, .. } = network;
                 let mut cx = cx(&mut **observer, *now, host, flow);
                 let carried = parcels.carried(id);
                 if carried.apart {
@@ -208,20 +216,23 @@ impl<O: Observer> World<'_, O> {
                     tcp.handle_made(&mut cx, || carried.segment());
                     parcels.release_plain(id);
                 }
-            }
-            // A flow that joins TCP and QUIC is refused.
-            (_, number) => {
-                cold_path();
-                self.deliver_other(index, id, number);
-            }
+            });
+        // A flow that joins TCP and QUIC is refused.
+        if !heard {
+            cold_path();
+            self.deliver_other(index, id, number);
         }
-        self.serve_now(index);
     }
 
-    /// The same for QUIC, and for a stack outside.
+    /// The same for QUIC, for a stack outside, and for one that sleeps.
     #[inline(never)]
     fn deliver_other(&mut self, index: usize, id: PacketId, number: Option<u32>) {
         let end = &mut self.ends[index];
+        if end.stack.sleeps() {
+            let host = end.host;
+            self.rouse(index);
+            return self.take_up(host, id);
+        }
         if matches!(end.stack, Transport::Outside) {
             let segment = self.network.parcels.segment(id);
             self.outside.push(Leaving {
@@ -236,5 +247,6 @@ impl<O: Observer> World<'_, O> {
             quic.handle_segment(&mut cx, datagrams.get(number));
         }
         self.network.forget(id);
+        self.serve(index);
     }
 }
