@@ -169,26 +169,13 @@ impl Rack {
     /// Step 5 (RACK_detect_loss): packets sent before the newest delivered are lost once its round trip
     /// and the window have passed since.
     pub fn detect_loss(&self, map: &mut SendMap, standing: &Standing) -> Found {
-        let mut found = Found::default();
-        let Some((sent_at, end)) = self.newest else { return found };
+        let Some((sent_at, end)) = self.newest else { return Found::default() };
         map.pass(sent_at, end);
         let allowed = self.rtt + self.reo_wnd(map.sums().sacked.packets, standing);
         let expired = |piece: &Piece| piece.sent_at() + allowed <= standing.now;
-        while map.oldest().is_some_and(|piece| piece.passed() && expired(piece)) {
-            found.packets += u64::from(map.lose_oldest().is_some());
-        }
-        // One sent earlier that nothing has passed, since it left again, must not hide the others.
-        while let Some(place) =
-            map.newest_passed().filter(|&piece| expired(piece)).map(Piece::start)
-        {
-            if !map.lose(place) {
-                break;
-            }
-            found.packets += 1;
-        }
-        found.again_after =
-            map.newest_passed().map(|piece| (piece.sent_at() + allowed).since(standing.now));
-        found
+        let (packets, newest) = map.lose_passed(expired);
+        let again_after = newest.map(|piece| (piece.sent_at() + allowed).since(standing.now));
+        Found { packets, again_after }
     }
 
     /// Section 6.3: on a timeout the first packet is lost, others only if their time is over; returns

@@ -29,6 +29,7 @@ use units::{Instant, Offset};
 pub use piece::{Count, Departure, Piece, Row, Sums};
 
 use crate::apart::{Apart, Beginning};
+use crate::dsack::Block;
 use crate::ranges::Ranges;
 use order::{Resends, Time};
 use piece::{COUNTED, PUSHED};
@@ -53,6 +54,8 @@ struct Losses {
     sums: Sums,
     /// Runs of reported pieces.
     sacked: Ranges,
+    /// The blocks reported last, which say nothing new if they come again.
+    heard: [Block; 4],
     /// Pieces sent again, in the order of time.
     resends: Resends,
     /// No piece before this one was sent once and is under way.
@@ -73,10 +76,14 @@ struct Losses {
     relost: VecDeque<Offset>,
 }
 
+/// None, since no block is empty.
+const NO_BLOCKS: [Block; 4] = [(Offset(0), Offset(0)); 4];
+
 /// Nothing was ever reported, lost or sent again.
 static NOTHING: Losses = Losses {
     sums: Sums::NONE,
     sacked: Ranges::new(),
+    heard: NO_BLOCKS,
     resends: Resends::new(),
     once: 0,
     passed_until: (Instant::ZERO, Offset(0)),
@@ -263,6 +270,7 @@ impl SendMap {
             piece.len -= cut as u32;
             piece.start = una;
             let left = piece.len();
+            self.forget_blocks();
             self.discount(before.marks, before.len());
             self.count(before.marks, left);
             if before.again > 0 {
@@ -323,6 +331,14 @@ impl SendMap {
             self.all.bytes -= cut;
             piece.len -= cut as u32;
             piece.start = una;
+            self.forget_blocks();
+        }
+    }
+
+    /// Pieces begin or end elsewhere: what covered one in part may cover it whole.
+    fn forget_blocks(&mut self) {
+        if self.losses.stands() {
+            self.losses.heard = NO_BLOCKS;
         }
     }
 
@@ -339,6 +355,7 @@ impl SendMap {
         self.count(lower.marks, lower.len());
         self.count(upper.marks, upper.len());
         self.pieces.insert(at + 1, upper);
+        self.forget_blocks();
         let id = self.base + at as u64;
         let losses = &mut *self.losses;
         let Losses { once, passed, expired, lost, .. } = losses;

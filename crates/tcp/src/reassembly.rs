@@ -22,6 +22,11 @@ impl Range {
     const fn len(&self) -> u64 {
         self.right.0 - self.left.0
     }
+
+    /// Is it the one that an entry of [`Held::recent`] stands for?
+    fn is(&self, (left, touched): (Offset, u64)) -> bool {
+        self.left == left && self.touched == touched
+    }
 }
 
 /// Out-of-order ranges. Where nothing ever came out of order, that is all there is.
@@ -118,8 +123,22 @@ impl Reassembly {
             blocks.push(SackBlock { left: left.to_seq(isn), right: right.to_seq(isn) });
         }
         let Some(held) = &self.behind_gaps else { return blocks };
-        let newest = held.recent.iter().rev().filter_map(|&entry| live(&held.ranges, entry));
-        for range in newest.take(most.saturating_sub(blocks.as_slice().len())) {
+        let mut room = most.saturating_sub(blocks.as_slice().len());
+        // Those touched one after the other mostly lie side by side.
+        let mut near = held.ranges.len();
+        for &entry in held.recent.iter().rev() {
+            if room == 0 {
+                break;
+            }
+            near = near.wrapping_sub(1);
+            let beside = held.ranges.get(near).filter(|range| range.is(entry));
+            let Some(range) = beside.or_else(|| {
+                near = held.ranges.partition_point(|range| range.left < entry.0);
+                held.ranges.get(near).filter(|range| range.is(entry))
+            }) else {
+                continue;
+            };
+            room -= 1;
             let block = SackBlock { left: range.left.to_seq(isn), right: range.right.to_seq(isn) };
             if !blocks.push(block) {
                 break;
@@ -188,7 +207,7 @@ impl Held {
 /// The range of an entry, unless that is stale.
 fn live(ranges: &VecDeque<Range>, (left, touched): (Offset, u64)) -> Option<&Range> {
     let at = ranges.partition_point(|range| range.left < left);
-    ranges.get(at).filter(|range| range.left == left && range.touched == touched)
+    ranges.get(at).filter(|range| range.is((left, touched)))
 }
 
 #[cfg(test)]

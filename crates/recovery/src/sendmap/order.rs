@@ -187,22 +187,55 @@ impl SendMap {
         }
     }
 
-    /// Of the pieces under way that have been passed, the one sent last. Runs of reported pieces are
-    /// jumped over; the cost is that of the stale retransmissions in between.
+    /// Takes for lost what has been passed and is `expired`; tells how many that are, and which of those
+    /// that have been passed and are left was sent last.
+    pub fn lose_passed(&mut self, expired: impl Fn(&Piece) -> bool) -> (u64, Option<&Piece>) {
+        let mut lost = 0;
+        while let Some(at) = self.oldest_at()
+            && self.pieces[at].passed()
+            && expired(&self.pieces[at])
+        {
+            self.lose_at(at);
+            lost += 1;
+        }
+        // One sent earlier that nothing has passed, since it left again, must not hide the others.
+        loop {
+            let Some(at) = self.newest_passed_at() else { return (lost, None) };
+            if !expired(&self.pieces[at]) {
+                return (lost, self.pieces.get(at));
+            }
+            self.lose_at(at);
+            lost += 1;
+        }
+    }
+
+    /// Of the pieces under way that have been passed, the one sent last.
     pub fn newest_passed(&mut self) -> Option<&Piece> {
+        // Drops what is stale, so that it need not be gone through.
         self.oldest_at()?;
+        self.pieces.get(self.newest_passed_at()?)
+    }
+
+    /// The same. Runs of reported pieces are jumped over; the cost is that of the stale retransmissions in
+    /// between.
+    fn newest_passed_at(&self) -> Option<usize> {
         let count = self.losses.resends.passed.saturating_sub(self.losses.resends.dropped) as usize;
         let count = count.min(self.losses.resends.entries.len());
-        let mut entries = self.losses.resends.entries.range(..count).rev();
-        let again = entries.find_map(|&entry| self.live(entry));
+        let again = match count {
+            0 => None,
+            _ => {
+                let mut entries = self.losses.resends.entries.range(..count).rev();
+                entries.find_map(|&entry| self.live(entry))
+            }
+        };
         let once = self.newest_passed_once();
         match (once, again) {
             (Some(once), Some(again)) => {
                 let piece = &self.pieces[again];
                 let last = !self.pieces[once].sent_before(piece.sent_at, piece.end());
-                self.pieces.get(if last { once } else { again })
+                Some(if last { once } else { again })
             }
-            (once, again) => self.pieces.get(once.or(again)?),
+            (once, again) => once.or(again),
         }
     }
 

@@ -4,8 +4,8 @@ use core::hint::cold_path;
 
 use units::Offset;
 
-use super::SendMap;
 use super::piece::{COUNTED, Count, EXPIRED, LOST, Piece, RESENT, SACKED};
+use super::{NO_BLOCKS, SendMap};
 use crate::dsack::Block;
 
 impl SendMap {
@@ -23,11 +23,20 @@ impl SendMap {
             return Count::default();
         };
         let (una, max) = (first.start, last.end());
-        for &(start, end) in blocks {
+        let mut heard = NO_BLOCKS;
+        for (nth, &block) in blocks.iter().enumerate() {
+            let (start, end) = block;
             if start < end && end > una && end <= max {
-                self.apply_block(start.max(una), end, &mut see);
+                // Of three or four blocks one is new (RFC 2018 section 4).
+                if !self.losses.heard.contains(&block) {
+                    self.apply_block(start.max(una), end, &mut see);
+                }
+                if let Some(heard) = heard.get_mut(nth) {
+                    *heard = block;
+                }
             }
         }
+        self.losses.heard = heard;
         Count {
             packets: self.losses.sums.sacked.packets - before.packets,
             bytes: self.losses.sums.sacked.bytes - before.bytes,
@@ -103,6 +112,7 @@ impl SendMap {
         }
         self.losses.sums.sacked = Count::default();
         self.losses.sacked.clear();
+        self.losses.heard = NO_BLOCKS;
         self.losses.once = self.base;
         self.losses.expired = self.base;
     }
