@@ -82,12 +82,17 @@ impl<T: Copy> Calendar<T> {
             return self.push_elsewhere(at, what);
         };
         // The next due stands last: the place is near the end.
-        let mut place = due;
-        while place > 0 && front[place - 1].0 <= at {
-            front[place] = front[place - 1];
-            place -= 1;
+        let mut rest = front;
+        while let [.., before, free] = rest
+            && before.0 <= at
+        {
+            *free = *before;
+            let shorter = rest.len() - 1;
+            rest = &mut rest[..shorter];
         }
-        front[place] = (at, what);
+        if let [.., free] = rest {
+            *free = (at, what);
+        }
         self.due = due + 1;
     }
 

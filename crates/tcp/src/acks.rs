@@ -15,6 +15,7 @@ use units::{Bytes, Duration, Instant, Offset, unlikely};
 
 use crate::endpoint::{Endpoint, State};
 use crate::loss::{Heard, Repair};
+use crate::output::Train;
 use crate::profile::{Family, IdleRule};
 use crate::rates::Delivery;
 use crate::sent::Delivered;
@@ -416,7 +417,7 @@ impl Endpoint {
     /// A timer fired.
     pub(crate) fn on_timer<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, purpose: Purpose) {
         cx.emit(|| Event::Timer(purpose));
-        self.snd.train = 0;
+        self.snd.train = Train::NONE;
         match purpose {
             Purpose::DelayedAck => {
                 if self.rcv.compressed.waiting == 0 {

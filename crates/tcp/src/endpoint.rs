@@ -16,6 +16,7 @@ use crate::clock::KernelClock;
 pub use crate::config::{Config, Side};
 use crate::config::{Kept, Origin};
 use crate::ecn::Ecn;
+use crate::output::Train;
 use crate::profile::{Family, RtoRule};
 use crate::receive_window::ReceiveWindow;
 use crate::state::{Agreed, Receive, Send};
@@ -253,7 +254,7 @@ impl Endpoint {
             State::Closing | State::LastAck => self.cfg.profile.family == Family::FreeBsd,
             State::Closed | State::Listen | State::SynSent | State::TimeWait => false,
         };
-        self.snd.train = 0;
+        self.snd.train = Train::NONE;
         if tells {
             self.reset = Some((self.snd.nxt.to_seq(self.cfg.isn), Some(self.rcv_nxt_seq())));
         }
@@ -344,7 +345,7 @@ impl Endpoint {
     pub(crate) fn call_output(&mut self) {
         self.snd.due = true;
         self.snd.fresh = true;
-        self.snd.train = 0;
+        self.snd.train = Train::NONE;
     }
 
     /// Is a FIN to follow the last byte (`tcp_outflags`)?

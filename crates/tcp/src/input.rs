@@ -11,6 +11,7 @@ use units::{Duration, Instant, Offset, SeqNum, unlikely};
 use crate::ack_policy::{Arrival, Decision, PlainArrival};
 use crate::endpoint::{Endpoint, Side, State};
 use crate::loss::Repair;
+use crate::output::Train;
 use crate::profile::Family;
 use crate::sack_compression::BLOCKS_EXPECTED;
 
@@ -34,7 +35,7 @@ impl Endpoint {
     /// that is put together wherever it is looked at, so that what nobody asks for is not.
     #[inline(always)]
     pub fn handle_made<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, segment: impl Fn() -> Segment) {
-        self.snd.train = 0;
+        self.snd.train = Train::NONE;
         if self.is_ordinary(&segment()) {
             self.input_ordinary(cx, segment);
         } else {

@@ -24,6 +24,8 @@ use crate::loss::Repair;
 use crate::probes::Probe;
 use crate::profile::{BurstRule, Family};
 
+pub(crate) use train::Train;
+
 /// IP bytes of a burst at most (RFC 791: the length field).
 const LARGEST_BURST: u64 = 65_535;
 
@@ -47,10 +49,14 @@ impl Endpoint {
         cx: &mut Cx<'_, R>,
         slot: &mut Segment,
     ) -> Result<(), Waiting> {
-        if self.snd.train > 0 {
-            self.snd.train -= 1;
+        if self.snd.train.packets() > 0 {
+            self.snd.train.take_one();
             self.build_next(cx, slot);
             return Ok(());
+        }
+        if self.snd.train.fills_window() {
+            self.snd.train = Train::NONE;
+            return self.end_full(cx, slot);
         }
         if self.rests() { self.rest(cx, slot) } else { self.pass(cx, slot) }
     }

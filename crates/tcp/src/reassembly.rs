@@ -123,7 +123,8 @@ impl Reassembly {
             blocks.push(SackBlock { left: left.to_seq(isn), right: right.to_seq(isn) });
         }
         let Some(held) = &self.behind_gaps else { return blocks };
-        let mut room = most.saturating_sub(blocks.as_slice().len());
+        // Behind the entries of all ranges there are but stale ones.
+        let mut room = most.saturating_sub(blocks.as_slice().len()).min(held.ranges.len());
         // Those touched one after the other mostly lie side by side.
         let mut near = held.ranges.len();
         for &entry in held.recent.iter().rev() {

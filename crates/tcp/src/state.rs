@@ -9,6 +9,7 @@ use units::{Duration, Instant, Offset, SeqNum};
 use crate::ack_policy::AckPolicy;
 use crate::endpoint::Config;
 use crate::loss::Repair;
+use crate::output::Train;
 use crate::output::packets::Pacing;
 use crate::probes::Probe;
 use crate::rates::Rates;
@@ -87,9 +88,8 @@ pub(crate) struct Send {
     pub(crate) rates: Option<Box<Rates>>,
     /// Linux: once all is sent that may go, a sleeping writer may be woken.
     pub(crate) check_space: bool,
-    /// Full packets of new data that may follow the last one, for which nothing needs to be asked
-    /// again.
-    pub(crate) train: u64,
+    /// What may follow the last packet, for which nothing needs to be asked again.
+    pub(crate) train: Train,
     /// The stack has been asked to send; `fresh` until its first pass.
     pub(crate) due: bool,
     pub(crate) fresh: bool,
@@ -213,7 +213,7 @@ impl Send {
             pacing: Pacing::default(),
             rates: None,
             check_space: false,
-            train: 0,
+            train: Train::NONE,
             due: false,
             fresh: false,
             idle: false,

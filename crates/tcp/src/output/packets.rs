@@ -10,7 +10,7 @@ use recovery::RttEstimator;
 use units::ratio::scaled;
 use units::{Bytes, Duration, Instant, unlikely};
 
-use super::Plan;
+use super::{Plan, Train};
 use crate::endpoint::Endpoint;
 
 /// Packets of a burst at most: what fits 64 KiB.
@@ -121,11 +121,18 @@ impl Endpoint {
         if len != mss && !len.is_multiple_of(mss) {
             self.snd.small_end = self.snd.nxt + len;
         }
-        if !resending && !self.cfg.tso && !last && !self.cc.in_recovery() && !self.is_whole() {
-            // Further passes of this call would find the same, packet by packet.
-            let room = window_end.since(self.snd.nxt).get();
-            let full = (unsent - 1).min(room) / mss;
-            self.snd.train = (cwnd - in_flight).min(full).saturating_sub(1);
+        if !resending && !self.cfg.tso && !last && !self.is_whole() {
+            // Further passes of this call would find the same, packet by packet, or that nothing more
+            // may go, and nothing be repaired.
+            let most = cwnd - in_flight;
+            let train = if self.cc.in_recovery() {
+                0
+            } else {
+                let room = window_end.since(self.snd.nxt).get();
+                let full = (unsent - 1).min(room) / mss;
+                most.min(full).saturating_sub(1)
+            };
+            self.snd.train = Train::new(train, train + 1 == most);
         }
         Ok(Plan {
             at: self.snd.nxt,

@@ -57,6 +57,23 @@ impl Endpoint {
         Err(why)
     }
 
+    /// A pass behind a packet that has filled the congestion window: what [`Endpoint::pass`] does, less
+    /// what cannot be.
+    #[inline(never)]
+    pub(super) fn end_full<R: Recorder>(
+        &mut self,
+        cx: &mut Cx<'_, R>,
+        slot: &mut Segment,
+    ) -> Result<(), Waiting> {
+        self.validate_window(true);
+        self.end_pass(cx, Waiting::CongestionWindow);
+        if self.rcv.ack_now || self.window_update_due() {
+            self.build_ack_apart(cx, slot);
+            return Ok(());
+        }
+        Err(Waiting::CongestionWindow)
+    }
+
     /// A pass has found nothing to send.
     #[inline(always)]
     pub(super) fn end_pass<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, why: Waiting) {

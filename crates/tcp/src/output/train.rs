@@ -8,11 +8,41 @@ use units::{Instant, Offset};
 use crate::endpoint::Endpoint;
 use crate::loss::Repair;
 
+/// Full packets of new data that may follow the last one, and whether the congestion window is full
+/// behind them: in the lowest bit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
+pub(crate) struct Train(u64);
+
+impl Train {
+    /// No packet, and what comes next has to be asked.
+    pub(crate) const NONE: Self = Self(0);
+
+    /// So many packets.
+    pub(super) const fn new(packets: u64, fills_window: bool) -> Self {
+        Self(packets << 1 | fills_window as u64)
+    }
+
+    #[inline(always)]
+    pub(super) const fn packets(self) -> u64 {
+        self.0 >> 1
+    }
+
+    #[inline(always)]
+    pub(super) const fn fills_window(self) -> bool {
+        self.0 & 1 != 0
+    }
+
+    #[inline(always)]
+    pub(super) const fn take_one(&mut self) {
+        self.0 -= 2;
+    }
+}
+
 impl Endpoint {
     /// Full packets that may follow the last one, for which nothing needs to be asked again.
     #[inline(always)]
     pub const fn train(&self) -> u64 {
-        self.snd.train
+        self.snd.train.packets()
     }
 
     /// Begins a row of packets that differ from `model`, the last one that left, at this very instant,
@@ -29,7 +59,8 @@ impl Endpoint {
         if !alike {
             return 0;
         }
-        let packets = core::mem::take(&mut self.snd.train);
+        let packets = self.snd.train.packets();
+        self.snd.train = Train::new(0, self.snd.train.fills_window());
         self.totals.data_packets += packets;
         self.snd.last_sent = now;
         self.rcv.policy.on_acks_sent(packets);
