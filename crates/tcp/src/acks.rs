@@ -302,10 +302,12 @@ impl Endpoint {
 
     #[inline(never)]
     fn expand_buffer<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
-        let packets = self.cwnd() / self.mss();
-        let full = self.packets_in_flight() >= packets;
-        let windows = self.cc.windows_buffered();
-        if let Some(size) = self.snd.buffer.expand(full, windows, packets) {
+        // Is the window full of whole packets? Asked without a division.
+        if (self.packets_in_flight() + 1) * self.mss() > self.cwnd() {
+            return;
+        }
+        let (windows, packets) = (self.cc.windows_buffered(), self.cwnd() / self.mss());
+        if let Some(size) = self.snd.buffer.expand(windows, packets) {
             cx.emit(|| Event::SendBuffer { size: size as u32 });
         }
     }

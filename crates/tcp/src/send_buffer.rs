@@ -159,15 +159,10 @@ impl SendBuffer {
         !self.fixed && self.size < wmem[2].get()
     }
 
-    /// Linux, after an ACK was answered: grows to so many windows, two with most controllers, unless
-    /// the window is full. Returns the new size in payload bytes if it grew.
-    pub(crate) fn expand(
-        &mut self,
-        window_full: bool,
-        windows: u64,
-        cwnd_packets: u64,
-    ) -> Option<u64> {
-        if !self.expands() || window_full {
+    /// Linux, after an ACK was answered that has left the window not full: grows to so many windows, two
+    /// with most controllers. Returns the new size in payload bytes if it grew.
+    pub(crate) fn expand(&mut self, windows: u64, cwnd_packets: u64) -> Option<u64> {
+        if !self.expands() {
             return None;
         }
         let before = self.size;
@@ -233,8 +228,7 @@ mod tests {
         buffer.on_established(1_460, 1_448, (2, 10));
         // golden/linux b1_lro45_cubic, `sndbuf` of the first row after the handshake.
         assert_eq!(buffer.size, 46_080);
-        assert_eq!(buffer.expand(true, 2, 5_000), None);
-        assert!(buffer.expand(false, 2, 5_000).is_some());
+        assert!(buffer.expand(2, 5_000).is_some());
         assert_eq!(buffer.size, 4 << 20);
         // About 2800 packets of 1448 bytes.
         assert_eq!(buffer.capacity() / 1_448, 2_799);

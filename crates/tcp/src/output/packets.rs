@@ -128,9 +128,10 @@ impl Endpoint {
             let train = if self.cc.in_recovery() {
                 0
             } else {
-                let room = window_end.since(self.snd.nxt).get();
-                let full = (unsent - 1).min(room) / mss;
-                most.min(full).saturating_sub(1)
+                let room = (unsent - 1).min(window_end.since(self.snd.nxt).get());
+                // Mostly it is the window that ends it: then nothing is divided.
+                let packets = if room >= most * mss { most } else { room / mss };
+                packets.saturating_sub(1)
             };
             self.snd.train = Train::new(train, train + 1 == most);
         }
