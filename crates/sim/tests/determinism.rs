@@ -152,3 +152,18 @@ fn another_flow_elsewhere_does_not_shift_the_luck_of_the_first() {
         assert_eq!(first_flow(&more, until), alone);
     }
 }
+
+#[test]
+fn it_makes_no_difference_which_of_many_sleep() {
+    let hosts = [host("sender", "linux-6.18"), host("sink", "freebsd-14.3")];
+    let mut many = pair(hosts, road(100 * MBIT, ms(10)), road(100 * MBIT, ms(10)), bulk(0));
+    let bytes = Some(Bytes(6_000));
+    let app = App::Paced { chunk: Bytes(1_000), every: Duration::from_secs(5), bytes };
+    // So many that those at rest are packed.
+    many.flows = (0..700).map(|n| Flow { app, start: ms(5 * n), ..bulk(0) }).collect();
+    let (packed, rested) = (&mut Digest::default(), &mut Digest::default());
+    let outcome = sim::run_packing(&many, packed).unwrap();
+    assert_eq!(outcome, sim::run(&many, rested).unwrap());
+    assert_eq!((packed.value(), packed.events()), (rested.value(), rested.events()));
+    assert!(outcome.flows.iter().all(|flow| flow.finished));
+}

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use ackclock_sim as sim;
 use common::{GBIT, MBIT, bulk, host, link, ms, pair, road};
 use net::link::Limit;
-use record::{Event, Recorder, SenderState, Who};
+use record::{Event, Off, Recorder, SenderState, Who};
 use sim::Observer;
 use sim::scenario::{App, Element, Flow, Scenario};
 use units::{Bytes, Duration, Instant};
@@ -120,9 +120,11 @@ fn connections_and_packets_under_way_hold_little() {
     for profile in ["linux-6.18", "freebsd-14.3", "rfc"] {
         let silent = |flows| idle(profile, flows, 1_000, ms(10));
         let spent = |flows| idle(profile, flows, 1_000_000, ms(500));
+        let lost = sim::run(&spent(1), &mut Off).unwrap().flows[0].retransmitted_segments;
+        assert!(lost > 0, "{profile}: a transfer without a loss");
         let held = [
             per_flow([silent(1_000), silent(3_000)]),
-            per_flow([spent(50), spent(250)]),
+            per_flow([spent(600), spent(800)]),
             per_flow([not_yet(profile, 1_000), not_yet(profile, 3_000)]),
         ];
         println!(
@@ -140,9 +142,9 @@ fn connections_and_packets_under_way_hold_little() {
     assert!(per_packet <= MOST_PER_PACKET, "{per_packet} bytes for a packet, of {packets}");
 }
 
-/// Little more than was measured (957, 956 and 947 bytes after a little, 1,046, 1,024 and 1,031 after a large
+/// Little more than was measured (957, 956 and 947 bytes after a little, 1,003, 981 and 1,008 after a large
 /// transfer, 256 before the beginning). Aimed at are 2,048.
-const MOST_PER_FLOW: [i64; 3] = [1_000, 1_100, 270];
+const MOST_PER_FLOW: [i64; 3] = [1_000, 1_050, 270];
 /// Little more than was measured (91 bytes). Aimed at are 100. The rooms of queues double as they grow:
 /// what is measured has up to twice the room that is filled.
 const MOST_PER_PACKET: i64 = 95;

@@ -10,6 +10,8 @@ use crate::{Config, Endpoint, Side, State};
 const PROFILES: [&str; 5] =
     ["freebsd-13.2", "freebsd-14.3", "freebsd-rack-14.3", "linux-6.18", "rfc"];
 
+const SECOND: Duration = Duration::from_secs(1);
+
 /// Both ends after a transfer of that many bytes, some of them lost, and a minute of silence.
 fn idle(profile: &str, bytes: u64) -> Pair {
     let mut pair = Pair::of(profile, profile);
@@ -61,7 +63,7 @@ fn a_connection_at_rest_takes_few_bytes() {
         for bytes in [1_000, 1_000_000] {
             let pair = idle(profile, bytes);
             for end in [&pair.client, &pair.server] {
-                assert!(end.is_at_rest(pair.now), "{profile}");
+                assert!(end.is_at_rest(pair.now, SECOND), "{profile}");
                 let len = end.pack().unwrap().size();
                 assert!(len < 480, "{profile}: {len} bytes after {bytes}");
             }
@@ -73,22 +75,22 @@ fn a_connection_at_rest_takes_few_bytes() {
 fn who_has_something_to_do_is_not_at_rest() {
     let pair = idle("linux-6.18", 1_000);
     let silent = pair.client.snd.last_heard;
-    assert!(!pair.client.is_at_rest(silent + Duration::from_millis(999)));
-    assert!(pair.client.is_at_rest(silent + Duration::from_secs(1)));
+    assert!(!pair.client.is_at_rest(silent + Duration::from_millis(999), SECOND));
+    assert!(pair.client.is_at_rest(silent + SECOND, SECOND));
     // Unread, then under way, then not acknowledged.
     let mut pair = Pair::of("rfc", "rfc");
     pair.reads = false;
     pair.to_write = 1_000;
     pair.run(Duration::from_secs(10));
     pair.now += Duration::from_secs(10);
-    assert!(pair.client.is_at_rest(pair.now) && !pair.server.is_at_rest(pair.now));
+    assert!(pair.client.is_at_rest(pair.now, SECOND) && !pair.server.is_at_rest(pair.now, SECOND));
     pair.lose = |_, _| true;
     pair.to_write = 1_000;
     pair.serve();
     pair.with(Side::Client, |cx, end| end.write(cx, 1_000));
-    assert!(!pair.client.is_at_rest(pair.now + Duration::from_secs(10)), "due");
+    assert!(!pair.client.is_at_rest(pair.now + Duration::from_secs(10), SECOND), "due");
     pair.serve();
-    assert!(!pair.client.is_at_rest(pair.now + Duration::from_secs(10)), "under way");
+    assert!(!pair.client.is_at_rest(pair.now + Duration::from_secs(10), SECOND), "under way");
 }
 
 #[test]
@@ -101,8 +103,8 @@ fn who_has_not_begun_or_is_steered_from_outside_stays_awake() {
     pair.to_write = 1_000;
     pair.run(Duration::from_secs(10));
     pair.now += Duration::from_secs(10);
-    assert!(pair.client.is_at_rest(pair.now) && pair.client.pack().is_none());
-    assert!(pair.server.is_at_rest(pair.now) && pair.server.pack().is_some());
+    assert!(pair.client.is_at_rest(pair.now, SECOND) && pair.client.pack().is_none());
+    assert!(pair.server.is_at_rest(pair.now, SECOND) && pair.server.pack().is_some());
 }
 
 /// Decides nothing.
