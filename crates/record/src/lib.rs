@@ -61,6 +61,33 @@ pub trait Recorder {
     }
 }
 
+/// Who is lent for a run.
+impl<R: Recorder> Recorder for &mut R {
+    const ON: bool = R::ON;
+    const PACKETS: bool = R::PACKETS;
+
+    #[inline]
+    fn record(&mut self, at: Instant, who: Who, event: Event, state: Option<&SenderState>) {
+        (**self).record(at, who, event, state);
+    }
+
+    #[inline]
+    fn record_sender(
+        &mut self,
+        at: Instant,
+        who: Who,
+        event: impl FnOnce() -> Event,
+        sender: &impl Sender,
+    ) {
+        (**self).record_sender(at, who, event, sender);
+    }
+
+    #[inline]
+    fn moved(&mut self, at: Instant, movement: Movement) {
+        (**self).moved(at, movement);
+    }
+}
+
 /// Nobody listens.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Off;

@@ -30,6 +30,21 @@ pub trait Observer: Recorder {
 impl Observer for record::Off {}
 impl Observer for record::Digest {}
 
+/// Who is lent for a run.
+impl<O: Observer> Observer for &mut O {
+    fn tap(&mut self, at: Instant, tap: usize, outbound: bool, segment: &Segment) {
+        (**self).tap(at, tap, outbound, segment);
+    }
+
+    fn datagram(&mut self, at: Instant, tap: usize, outbound: bool, packet: &quic::Packet) {
+        (**self).datagram(at, tap, outbound, packet);
+    }
+
+    fn progress(&mut self, now: Instant) {
+        (**self).progress(now);
+    }
+}
+
 /// Two observers at once.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Watch<A, B>(

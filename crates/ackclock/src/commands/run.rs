@@ -29,7 +29,7 @@ use crate::cli::{QlogForm, RunArgs, SiftrVersion};
 use crate::failure::Failure;
 use crate::output::{OutFile, print};
 use crate::progress::Progress;
-use watchers::{Beside, Taps};
+use watchers::Taps;
 
 pub(super) use watchers::Rows;
 
@@ -271,7 +271,7 @@ fn simulate<O: Observer>(
     seen: Option<&mut Sharing>,
 ) -> Result<Outcome, Failure> {
     let outcome = match seen {
-        Some(seen) => sim::run(scenario, &mut Beside(seen, observer)),
+        Some(seen) => sim::run(scenario, &mut Watch(seen, observer)),
         None => sim::run(scenario, observer),
     };
     outcome.map_err(|error| Failure::new(format!("the scenario cannot be set up: {error:?}")))

@@ -9,11 +9,9 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use cc::outside::Gone;
-use record::{Event, Movement, Recorder, Sender, SenderState, Who};
-use sim::Observer;
+use sim::Watch;
 use sim::scenario::Scenario;
 use trace::series::Form;
-use units::Instant;
 
 use super::Row;
 use crate::leave::{self, Left};
@@ -145,7 +143,7 @@ fn simulate(
             (None, None) => leave::run(scenario, &mut record::Off, stop)?,
             (None, Some(seen)) => leave::run(scenario, seen, stop)?,
             (Some(told), None) => leave::run(scenario, told, stop)?,
-            (Some(told), Some(seen)) => leave::run(scenario, &mut Beside(told, seen), stop)?,
+            (Some(told), Some(seen)) => leave::run(scenario, &mut Watch(told, seen), stop)?,
         };
         let report = seen.map(|seen| seen.report(scenario, &outcome)).unwrap_or_default();
         Ok::<_, sim::SetupError>((outcome, report))
@@ -173,38 +171,6 @@ fn why(thrown: &Box<dyn Any + Send>) -> String {
         None => "the program failed, which is a fault of its own".to_owned(),
     }
 }
-
-/// Two that watch one run, lent for it.
-struct Beside<'a>(&'a mut SenderSeries, &'a mut Sharing);
-
-impl Recorder for Beside<'_> {
-    const ON: bool = true;
-    const PACKETS: bool = true;
-
-    fn record(&mut self, at: Instant, who: Who, event: Event, state: Option<&SenderState>) {
-        self.0.record(at, who, event, state);
-        self.1.record(at, who, event, state);
-    }
-
-    #[inline]
-    fn record_sender(
-        &mut self,
-        at: Instant,
-        who: Who,
-        event: impl FnOnce() -> Event,
-        sender: &impl Sender,
-    ) {
-        let event = event();
-        self.0.record_sender(at, who, || event, sender);
-        self.1.record_sender(at, who, || event, sender);
-    }
-
-    fn moved(&mut self, at: Instant, movement: Movement) {
-        self.1.moved(at, movement);
-    }
-}
-
-impl Observer for Beside<'_> {}
 
 #[cfg(test)]
 mod tests {

@@ -1,4 +1,4 @@
-//! Who watches a run: taps, rows and logs, and how flows share.
+//! Who watches a run: taps, rows and logs.
 
 use std::io::{BufWriter, StdoutLock};
 
@@ -7,60 +7,14 @@ use lab::curves::Curves;
 use lab::kernel_log::{BlackBox, Siftr};
 use lab::qlog::Qlog;
 use lab::series::SenderSeries;
-use lab::sharing::Sharing;
 use packet::Segment;
-use record::{Event, Movement, Recorder, Sender, SenderState, Who};
+use record::{Event, Recorder, Sender, SenderState, Who};
 use sim::Observer;
 use trace::csv::CsvRecorder;
 use units::Instant;
 
 use crate::output::OutFile;
 use crate::progress::Progress;
-
-/// Watches how flows share, beside another observer.
-pub(super) struct Beside<'a, O>(pub(super) &'a mut Sharing, pub(super) &'a mut O);
-
-impl<O: Observer> Recorder for Beside<'_, O> {
-    const ON: bool = true;
-    const PACKETS: bool = true;
-
-    fn record(&mut self, at: Instant, who: Who, event: Event, state: Option<&SenderState>) {
-        self.0.record(at, who, event, state);
-        self.1.record(at, who, event, state);
-    }
-
-    #[inline]
-    fn record_sender(
-        &mut self,
-        at: Instant,
-        who: Who,
-        event: impl FnOnce() -> Event,
-        sender: &impl Sender,
-    ) {
-        let event = event();
-        self.0.record_sender(at, who, || event, sender);
-        self.1.record_sender(at, who, || event, sender);
-    }
-
-    fn moved(&mut self, at: Instant, movement: Movement) {
-        self.0.moved(at, movement);
-        self.1.moved(at, movement);
-    }
-}
-
-impl<O: Observer> Observer for Beside<'_, O> {
-    fn tap(&mut self, at: Instant, tap: usize, outbound: bool, segment: &Segment) {
-        self.1.tap(at, tap, outbound, segment);
-    }
-
-    fn datagram(&mut self, at: Instant, tap: usize, outbound: bool, packet: &quic::Packet) {
-        self.1.datagram(at, tap, outbound, packet);
-    }
-
-    fn progress(&mut self, now: Instant) {
-        self.1.progress(now);
-    }
-}
 
 /// What looks through the taps, and the progress bar.
 pub(super) struct Taps<'s> {
