@@ -46,7 +46,13 @@ impl<P> Pool<P> {
         &self.slots[id.0 as usize]
     }
 
-    /// Gives a packet's number back, to be used again.
+    /// Looks at a packet to change it.
+    #[inline]
+    pub fn get_mut(&mut self, id: PacketId) -> &mut P {
+        &mut self.slots[id.0 as usize]
+    }
+
+    /// Gives a packet's number back, to be used again; until it is, the packet may be looked at.
     #[inline]
     pub fn release(&mut self, id: PacketId) {
         self.free.push(id.0);

@@ -77,6 +77,8 @@ pub(crate) struct Station {
     /// Time of the entry in the calendar that stands for this station.
     pub(crate) armed: Option<Instant>,
     simple: bool,
+    /// It holds no packet, ever.
+    lets_pass: bool,
 }
 
 /// What became of a packet that came to a station.
@@ -160,6 +162,12 @@ impl machine::Element for Other {
 }
 
 impl Stage {
+    /// Does it ever hold a packet?
+    fn holds(&self) -> bool {
+        let Self::Other(other) = self else { return true };
+        !matches!(**other, Other::Loss(_) | Other::Duplicate(_) | Other::Corrupt(_))
+    }
+
     /// An element that leaves nothing to chance: nobody needs to name it.
     fn plain(element: &Element) -> Option<Self> {
         match element {
@@ -203,9 +211,9 @@ impl Stage {
 }
 
 impl Station {
-    const fn new(stage: Stage) -> Self {
+    fn new(stage: Stage) -> Self {
         let simple = matches!(stage, Stage::Link(_) | Stage::Delay(_));
-        Self { stage, armed: None, simple }
+        Self { lets_pass: !stage.holds(), stage, armed: None, simple }
     }
 
     /// Does it keep order, and does but one road lead through it? Then nothing comes to it before a packet
@@ -267,11 +275,10 @@ impl Station {
         Some((packet, next))
     }
 
-    /// Does it ever hold a packet?
+    /// Does it hold no packet, ever?
     #[inline(always)]
-    pub(crate) fn holds(&self) -> bool {
-        let Stage::Other(other) = &self.stage else { return true };
-        !matches!(**other, Other::Loss(_) | Other::Duplicate(_) | Other::Corrupt(_))
+    pub(crate) const fn lets_pass(&self) -> bool {
+        self.lets_pass
     }
 
     /// Is what comes in always behind what is there?

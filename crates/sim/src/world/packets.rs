@@ -234,7 +234,7 @@ impl<'a, O: Observer> Network<'a, O> {
     fn judged(&mut self, verdict: Verdict, station: StationId, id: PacketId) -> Option<Way> {
         let index = station.0;
         // Most packets at what picks a few of them.
-        if verdict == Verdict::Passed && !O::PACKETS && !self.stations[index as usize].holds() {
+        if verdict == Verdict::Passed && !O::PACKETS && self.stations[index as usize].lets_pass() {
             return Some(*self.parcels.way(id));
         }
         if verdict == Verdict::Taken {

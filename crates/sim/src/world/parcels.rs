@@ -145,12 +145,13 @@ impl Parcels {
         self.free = id.0;
     }
 
-    /// Takes a packet off its way.
-    #[inline(never)]
-    pub(super) fn take(&mut self, id: PacketId) -> Segment {
-        let segment = self.segment(id);
+    /// Takes a packet off its way whose segment stands apart, and shows that: it stays until the next one
+    /// is put there.
+    #[inline(always)]
+    pub(super) fn take_apart(&mut self, id: PacketId) -> &Segment {
+        let number = self.carried(id).stamps.val;
         self.release(id);
-        segment
+        self.apart.get(PacketId(number))
     }
 
     #[inline]
@@ -178,8 +179,7 @@ impl Parcels {
 
     #[inline(never)]
     fn segment_apart(&self, carried: &Carried) -> Segment {
-        let whole = *self.apart.get(PacketId(carried.stamps.val));
-        Segment { ecn: carried.ecn, ..whole }
+        *self.apart.get(PacketId(carried.stamps.val))
     }
 
     /// Connection that a packet belongs to, and the way it travels there.
@@ -203,7 +203,11 @@ impl Parcels {
 
     /// It has met congestion.
     pub(super) fn mark(&mut self, id: PacketId) {
-        self.slots[id.0 as usize].carried.ecn = packet::ECN_CE;
+        let carried = &mut self.slots[id.0 as usize].carried;
+        carried.ecn = packet::ECN_CE;
+        if carried.apart {
+            self.apart.get_mut(PacketId(carried.stamps.val)).ecn = packet::ECN_CE;
+        }
     }
 
     #[inline(never)]

@@ -211,7 +211,7 @@ impl<O: Observer> World<'_, O> {
                 let mut cx = cx(&mut **observer, *now, host, flow);
                 let carried = parcels.carried(id);
                 if carried.apart {
-                    hear(tcp, &mut cx, &parcels.take(id));
+                    hear(tcp, &mut cx, parcels.take_apart(id));
                 } else {
                     tcp.handle_made(&mut cx, || carried.segment());
                     parcels.release_plain(id);
