@@ -198,6 +198,12 @@ impl Endpoint {
         self.note(cx, change, Cause::Recovered);
     }
 
+    /// A fast recovery begins, perhaps while an echo's episode lasts: it has an end of its own, and the
+    /// episode ends with it (cc_cong_signal of FreeBSD sets `snd_recover` anew, EXIT_RECOVERY ends both).
+    pub(crate) const fn outlast_ecn_episode(&mut self) {
+        self.snd.ecn_episode = None;
+    }
+
     /// How long the flow has been idle, and whether that is long: nothing heard or nothing sent for
     /// a timeout (tcp_output of FreeBSD), no data sent for more than one
     /// (tcp_slow_start_after_idle_check of Linux; RFC 5681 section 4.1).

@@ -98,10 +98,14 @@ impl Endpoint {
         }
     }
 
-    /// Data leaves while nothing is under way.
-    pub(crate) fn restart_rates(&mut self, now: Instant) {
-        if let Some(rates) = &self.snd.rates {
-            self.cc.on_restart(now, self.clock.tick(now), rates.delivery.app_limited());
+    /// Data leaves while nothing is under way. The window may widen: a pause is as good as the lull of
+    /// PROBE_RTT (bbr_cwnd_event).
+    pub(crate) fn restart_rates<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
+        let Some(rates) = &self.snd.rates else { return };
+        let before = self.cwnd();
+        self.cc.on_restart(cx.now, self.clock.tick(cx.now), rates.delivery.app_limited());
+        if self.cwnd() != before {
+            self.emit_window(cx, Cause::Idle);
         }
     }
 

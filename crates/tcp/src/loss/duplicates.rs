@@ -170,6 +170,7 @@ impl Endpoint {
 
     fn enter_recovery<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
         self.totals.fast_recoveries += 1;
+        self.outlast_ecn_episode();
         let change = self.cc.on_congested(&self.congested(cx.now, Sign::Loss));
         self.snd.again = Some(Cause::FastRetransmit);
         self.snd.timed = None;

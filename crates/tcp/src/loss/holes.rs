@@ -132,6 +132,7 @@ impl Endpoint {
         let flight = (self.snd.nxt - self.snd.una).max(1);
         self.totals.fast_recoveries += 1;
         self.snd.dup_acks = DUP_THRESHOLD;
+        self.outlast_ecn_episode();
         let change = self.cc.on_congested(&self.congested(cx.now, Sign::Loss));
         // The kernel stops the timer and starts it again with the first hole.
         self.arm_retransmit(cx.now);

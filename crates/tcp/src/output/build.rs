@@ -88,7 +88,7 @@ impl Endpoint {
     #[inline(never)]
     pub(super) fn build_new<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, slot: &mut Segment) {
         if self.packets_in_flight() == 0 {
-            self.begin_flight(cx.now);
+            self.begin_flight(cx);
         }
         let at = self.snd.max;
         self.write_header(cx.now, at, self.mss(), Flags::ACK, slot);
@@ -174,7 +174,7 @@ impl Endpoint {
         let end = plan.at + plan.len + u64::from(plan.fin);
         let mss = self.mss();
         if plan.len > 0 && self.packets_in_flight() == 0 {
-            self.begin_flight(cx.now);
+            self.begin_flight(cx);
         }
         let packets = if plan.len <= mss { 1 } else { plan.len.div_ceil(mss) };
         if plan.len > 0 {
@@ -230,10 +230,10 @@ impl Endpoint {
 
     /// Data leaves while nothing is under way.
     #[cold]
-    fn begin_flight(&mut self, now: Instant) {
+    fn begin_flight<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
         let last = self.clock.tick(self.snd.last_sent);
-        self.cc.on_tx_start(self.clock.tick(now), last);
-        self.restart_rates(now);
+        self.cc.on_tx_start(self.clock.tick(cx.now), last);
+        self.restart_rates(cx);
     }
 
     /// What begins at `at` has left for the first time: it is timed, unless something else is.

@@ -88,3 +88,21 @@ fn the_window_stays_where_the_echo_left_it() {
     assert_eq!(pair.read, 14_580);
     assert!(pair.client.sender_state().cwnd >= ssthresh);
 }
+
+#[test]
+fn a_loss_behind_an_echo_is_repaired_and_the_rest_is_sent() {
+    // cc_cong_signal of FreeBSD: a loss makes a fast recovery of the episode that an echo began, with an end of
+    // its own. What was sent before the echo may be all there is but a byte that Nagle holds back.
+    for system in crate::profile::NAMES {
+        for packets in 24..29 {
+            for marked in 14..18 {
+                let mut pair = asking(system);
+                pair.to_write = packets * 1_448 + 1;
+                pair.mark = Some(marked);
+                pair.lose = |number, s| s.payload > 0 && (30..33).contains(&number);
+                pair.run(Duration::from_secs(60));
+                assert_eq!(pair.read, packets * 1_448 + 1, "{system}, {packets}, mark {marked}");
+            }
+        }
+    }
+}

@@ -86,9 +86,68 @@ paced = { chunk = "2600B", every = "1302us", bytes = "101865B" }
 reads = { chunk = "17139B", every = "86120us" }
 "#;
 
+/// An echo of congestion, a loss behind it, and a last byte that waits until all else has arrived: the
+/// recovery never ended.
+const LOSS_BEHIND_ECHO: &str = r#"
+[host.b]
+profile = "freebsd-rack-main"
+delay = "17088us"
+
+[host.b.knobs]
+"net.inet.tcp.ecn.enable" = 1
+
+[host.c]
+profile = "linux-6.18"
+
+[[path]]
+from = "b"
+to = "c"
+forward = [
+    { link = { rate = "576kbit/s", buffer = "4packets", queue = { fq_codel = {} } } },
+]
+return = [
+    { delay = "3746us" },
+]
+
+[[flow]]
+name = "f0"
+from = "b"
+to = "c"
+bulk = "70953B"
+"#;
+
+/// BBR's window comes back behind a pause (bbr_cwnd_event), which nobody was told.
+const WINDOW_BEHIND_PAUSE: &str = r#"
+[host.a]
+profile = "linux-6.18"
+cc = "bbr"
+
+[host.b]
+profile = "freebsd-main"
+delay = "210368us"
+lro = { rss_hash = "random" }
+
+[host.b.knobs]
+"net.inet.tcp.delayed_ack" = false
+
+[[path]]
+from = "b"
+to = "a"
+forward = [
+    { corrupt = { bytes = "119B..605B" } },
+]
+return = []
+
+[[flow]]
+name = "f1"
+from = "a"
+to = "b"
+requests = { request = "13B", response = "55B", count = 16 }
+"#;
+
 #[test]
 fn repairs_in_worlds_that_once_failed() {
-    for text in [TWO_COPIES, BARE_FIN, LIMIT_BEHIND] {
+    for text in [TWO_COPIES, BARE_FIN, LIMIT_BEHIND, LOSS_BEHIND_ECHO, WINDOW_BEHIND_PAUSE] {
         assert!(judge(text).is_ok(), "{:?}\n{text}", judge(text));
     }
 }

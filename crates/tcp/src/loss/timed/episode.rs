@@ -159,6 +159,7 @@ impl Endpoint {
         };
         self.totals.fast_recoveries += 1;
         self.snd.timed = None;
+        self.outlast_ecn_episode();
         let change = self.cc.on_congested(&self.congested(cx.now, Sign::Loss));
         self.note(cx, change, Cause::FastRetransmit);
         true
