@@ -440,3 +440,26 @@ fn check(map: &mut SendMap, plain: &[Plain]) -> Result<(), TestCaseError> {
     prop_assert!(map.sacked_runs() <= runs / 2 + 1);
     Ok(())
 }
+
+#[test]
+fn a_block_that_comes_again_reports_what_it_now_covers_whole() {
+    let (at, place) = (Instant::from_nanos, Offset);
+    let block = [(place(1_500), place(2_000))];
+    let two = || {
+        let mut map = SendMap::new();
+        map.push(place(0), place(1_000), at(1));
+        map.push(place(1_000), place(2_000), at(2));
+        // It covers the second piece in part, and so reports nothing.
+        assert_eq!(map.apply_sack(&block, |_| {}).packets, 0);
+        map
+    };
+    let mut shortened = two();
+    shortened.acknowledge(place(1_500), |_| {});
+    assert_eq!(shortened.apply_sack(&block, |_| {}).packets, 1);
+    let mut cut = two();
+    cut.resend(place(1_000), place(1_500), at(3), false);
+    assert_eq!(cut.apply_sack(&block, |_| {}).packets, 1);
+    assert_eq!(cut.apply_sack(&block, |_| {}).packets, 0);
+    cut.forget_sacks();
+    assert_eq!(cut.apply_sack(&block, |_| {}).packets, 1);
+}
