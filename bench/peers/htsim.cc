@@ -1,4 +1,4 @@
-// The workloads W1 to W5 (crates/lab/src/workloads.rs) in csg-htsim: `htsim W1 0.1`, `htsim W5 50`.
+// The workloads W1 to W5 (crates/simtest/src/workloads.rs) in csg-htsim: `htsim W1 0.1`, `htsim W5 50`.
 //
 // The number is the part of the usual duration, of W5 the number of transfers, which follow each
 // other in one simulation. The last line printed has, parted by tabs: data segments, segments sent

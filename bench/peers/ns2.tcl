@@ -1,4 +1,4 @@
-# The workloads W1, W2, W3 and W5 (crates/lab/src/workloads.rs) in ns-2: `ns ns2.tcl W1 0.1`.
+# The workloads W1, W2, W3 and W5 (crates/simtest/src/workloads.rs) in ns-2: `ns ns2.tcl W1 0.1`.
 #
 # The number is the part of the usual duration, of W5 the number of transfers, which follow each
 # other in one simulation. Prints one line, its fields parted by tabs: data segments, segments sent

@@ -1,4 +1,4 @@
-// The workloads W1 to W5 (crates/lab/src/workloads.rs) in ns-3: `ns3 W1 0.1`, `ns3 W5 50`.
+// The workloads W1 to W5 (crates/simtest/src/workloads.rs) in ns-3: `ns3 W1 0.1`, `ns3 W5 50`.
 //
 // The number is the part of the usual duration, of W5 the number of transfers. Prints one line, its
 // fields parted by tabs: data segments, segments sent again, bytes delivered, virtual seconds, and

@@ -4,4 +4,4 @@
 
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|input: &[u8]| claims::capture::check(input));
+fuzz_target!(|input: &[u8]| simtest::properties::capture::check(input));

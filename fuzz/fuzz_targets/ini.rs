@@ -4,4 +4,4 @@
 
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|text: &str| claims::ini::check(text));
+fuzz_target!(|text: &str| simtest::properties::ini::check(text));

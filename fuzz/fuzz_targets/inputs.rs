@@ -4,4 +4,4 @@
 
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|input: (&[u8], &[u8])| claims::inputs::check(input));
+fuzz_target!(|input: (&[u8], &[u8])| simtest::properties::inputs::check(input));

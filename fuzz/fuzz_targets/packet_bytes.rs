@@ -4,4 +4,4 @@
 
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|input: (u8, &[u8])| claims::packet_bytes::check(input));
+fuzz_target!(|input: (u8, &[u8])| simtest::properties::packet_bytes::check(input));

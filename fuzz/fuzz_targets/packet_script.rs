@@ -4,4 +4,4 @@
 
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|text: &str| claims::packet_script::check(text));
+fuzz_target!(|text: &str| simtest::properties::packet_script::check(text));

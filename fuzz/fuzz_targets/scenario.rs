@@ -5,4 +5,4 @@
 
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|text: &str| claims::scenario::check(text));
+fuzz_target!(|text: &str| simtest::properties::scenario::check(text));

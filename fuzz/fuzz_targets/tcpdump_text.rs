@@ -4,4 +4,4 @@
 
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|text: &str| claims::tcpdump_text::check(text));
+fuzz_target!(|text: &str| simtest::properties::tcpdump_text::check(text));

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use lab::cases::cubic_hz::calibrate::{Point, search};
+use reproduce::cases::cubic_hz::calibrate::{Point, search};
 
 fn line(point: &Point) -> String {
     let Point { periodic, rate, delay, mbits: [one, two], rtos } = point;

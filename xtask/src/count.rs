@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-use lab::scenario::{Overrides, load};
-use lab::workloads::{Growth, OneFlow, WORKLOADS, growths, one_flow};
 use record::Off;
+use scenario::{Overrides, load};
 use serde::{Deserialize, Serialize};
+use simtest::workloads::{Growth, OneFlow, WORKLOADS, growths, one_flow};
 
 /// How far a count may move, in parts of a hundred.
 const BAND: f64 = 3.0;

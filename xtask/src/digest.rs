@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 pub(crate) fn run() -> ExitCode {
-    match lab::digests::lines() {
+    match simtest::digests::lines() {
         Ok(lines) => {
             lines.iter().for_each(|line| println!("{line}"));
             ExitCode::SUCCESS

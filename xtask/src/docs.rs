@@ -4,8 +4,8 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use lab::cases;
-use lab::pictures::PICTURES;
+use reproduce::cases;
+use reproduce::pictures::PICTURES;
 
 const BEGIN: &str = "<!-- trace -->\n";
 const END: &str = "<!-- /trace -->\n";
@@ -26,14 +26,14 @@ fn documents() -> Result<Vec<(String, String)>, String> {
 }
 
 /// docs/scenario.md with the tables and the answers of the present program. Its tests stand
-/// beside the code they describe (crates/lab, crates/ackclock).
+/// beside the code they describe (crates/reproduce, crates/ackclock).
 fn scenario_document() -> Result<String, String> {
     let text = std::fs::read_to_string(root().join("docs/scenario.md"))
         .map_err(|e| format!("docs/scenario.md: {e}"))?;
     let (begin, end) = ("<!-- ackclock scenario keys -->\n\n", "<!-- end of keys -->");
     let (head, rest) = text.split_once(begin).ok_or("docs/scenario.md has lost its tables")?;
     let (_, tail) = rest.split_once(end).ok_or("docs/scenario.md has lost its tables")?;
-    let text = format!("{head}{begin}{}{end}{tail}", lab::scenario::reference());
+    let text = format!("{head}{begin}{}{end}{tail}", scenario::reference());
     let mut blocks = text.split("```console\n");
     let mut out = blocks.next().unwrap_or_default().to_owned();
     for block in blocks {

@@ -2,7 +2,7 @@
 //!
 //! - `cargo xtask golden [DIR]` replays rows taken from the kernels' own functions and recorded
 //!   transfers; `cargo xtask golden import DIR` takes such transfers into the project.
-//! - `cargo xtask floors` lists the crates by floor and refuses an upward dependency.
+//! - `cargo xtask layers` lists the crates by layer and refuses an upward dependency.
 //! - `cargo xtask digest` prints fingerprints of fixed runs: the same in debug and release.
 //! - `cargo xtask worlds` runs random worlds and makes a failing one small.
 //! - `cargo xtask calibrate` repeats the search for the inputs that the case `cubic-hz` fits.
@@ -17,15 +17,15 @@ mod calibrate;
 mod count;
 mod digest;
 mod docs;
-mod floors;
 mod golden;
+mod layers;
 mod worlds;
 
 use std::path::Path;
 use std::process::ExitCode;
 
 const USAGE: &str = "\
-usage: cargo xtask golden [DIR or FILE] | golden import DIR | floors | digest | docs [--pictures] | calibrate
+usage: cargo xtask golden [DIR or FILE] | golden import DIR | layers | digest | docs [--pictures] | calibrate
        cargo xtask count [--write | --growths]
        cargo xtask worlds [--count N] [--from K] [--seed S] [--jobs J] [--world K] [--out DIR]";
 
@@ -36,7 +36,7 @@ fn main() -> ExitCode {
         (Some("golden"), []) => golden::run_own_copy(),
         (Some("golden"), [import, from]) if import == "import" => golden::import(Path::new(from)),
         (Some("golden"), [place]) => golden::run(Path::new(place)),
-        (Some("floors"), []) => list_floors(),
+        (Some("layers"), []) => list_layers(),
         (Some("digest"), []) => digest::run(),
         (Some("docs"), []) => docs::run(true),
         (Some("docs"), [pictures]) if pictures == "--pictures" => docs::run(false),
@@ -55,15 +55,15 @@ fn main() -> ExitCode {
     }
 }
 
-fn list_floors() -> ExitCode {
+fn list_layers() -> ExitCode {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    match floors::survey(&root) {
+    match layers::survey(&root) {
         Err(error) => {
             eprintln!("{error}");
             ExitCode::from(2)
         }
         Ok((manifests, complaints)) => {
-            floors::describe(&manifests).iter().for_each(|line| println!("{line}"));
+            layers::describe(&manifests).iter().for_each(|line| println!("{line}"));
             complaints.iter().for_each(|complaint| eprintln!("{complaint}"));
             ExitCode::from(u8::from(!complaints.is_empty()))
         }

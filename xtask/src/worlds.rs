@@ -9,7 +9,7 @@ use std::{fmt, fs, panic, thread};
 
 use clap::Parser;
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
-use lab::worlds::{self, Failure, Passed};
+use simtest::worlds::{self, Failure, Passed};
 
 /// Failures that are made small; the others are only named.
 const SHRUNK: usize = 5;

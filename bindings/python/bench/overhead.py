@@ -3,7 +3,7 @@
     pip install . pyarrow
     python bindings/python/bench/overhead.py
 
-Builds the command line and the Rust controller (crates/lab/examples/own_controller.rs) itself. Times are
+Builds the command line and the Rust controller (crates/runner/examples/own_controller.rs) itself. Times are
 those of the processor, all processes together; what is compared runs in turn, and the best of several
 counts, for everything that disturbs makes it longer.
 """
@@ -177,6 +177,6 @@ def timed(world: ackclock.Scenario) -> tuple[float, dict[str, object]]:
 
 
 if __name__ == "__main__":
-    programs = built("--package", "ackclock", "--package", "ackclock-lab", "--bins", "--example", "own_controller")
+    programs = built("--package", "ackclock", "--package", "ackclock-runner", "--bins", "--example", "own_controller")
     sweeps(programs / "ackclock", int(sys.argv[1]) if len(sys.argv) > 1 else 10_000)
     controllers(programs / "examples" / "own_controller")

@@ -165,7 +165,7 @@ fn every(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Every> {
     match text.as_str() {
         "rtt" => Ok(Every::Round),
         "ack" => Ok(Every::Ack),
-        _ => match lab::units_text::duration(&text) {
+        _ => match scenario::units_text::duration(&text) {
             Ok(span) if !span.is_zero() => Ok(Every::Interval(span)),
             _ => Err(wrong(format!("{text:?}"))),
         },

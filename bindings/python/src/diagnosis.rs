@@ -3,14 +3,14 @@
 use std::fs::File;
 use std::io::{self, BufReader, Read};
 
+use ::whatif::{Fault, Question, WhatIf, scenario_of};
 use diagnose::Settings;
-use lab::diagnosis::{Report, View};
-use lab::inputs::{self, ReadError, Reason, Source, Stream};
-use lab::scenario::Look;
-use lab::whatif::{Fault, Question, WhatIf, scenario_of};
+use ingest::diagnosis::{Report, View};
+use ingest::inputs::{self, ReadError, Reason, Source, Stream};
 use pyo3::exceptions::{PyOSError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use scenario::Look;
 
 use crate::errors::{RunError, wrong_scenario};
 use crate::watch::{Watched, watch};
@@ -165,7 +165,7 @@ fn useless(what: &str, error: &ReadError) -> PyErr {
 }
 
 fn stream(source: Source<'_>, flow: Option<u32>) -> PyResult<Stream> {
-    let settings = Settings { packets: usize::MAX, turns: lab::whatif::TURNS };
+    let settings = Settings { packets: usize::MAX, turns: ::whatif::TURNS };
     let reading = inputs::read(vec![source], settings).map_err(|error| useless("read", &error))?;
     let bytes = |stream: &Stream| stream.analysis.main().map_or(0, |flow| flow.bytes);
     let found = match flow {

@@ -1,10 +1,10 @@
 //! What goes wrong, as exceptions.
 
-use lab::scenario::{Look, ScenarioError as Mistake, report};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use scenario::{Look, ScenarioError as Mistake, report};
 
 create_exception!(
     ackclock,

@@ -3,13 +3,13 @@
 use std::fs;
 use std::path::Path;
 
-use lab::run_page::RunStory;
-use lab::scenario::{Files, Loaded, Overrides};
-use lab::sharing::Sharing;
 use packet::Segment;
+use pages::run_page::RunStory;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use record::{Event, Movement, Recorder, SenderState, Who};
+use runner::sharing::Sharing;
+use scenario::{Files, Loaded, Overrides};
 use sim::{Observer, Outcome, SetupError, Watch};
 use units::Instant;
 
@@ -39,8 +39,8 @@ pub(crate) fn load(
 ) -> PyResult<Scenario> {
     let controllers = controllers.map(outside).transpose()?.unwrap_or_default();
     let overrides = Overrides { set, seed, controllers, files: files_beside(name) };
-    let loaded = lab::scenario::load(text, name, &overrides)
-        .map_err(|mistakes| wrong_scenario(py, &mistakes))?;
+    let loaded =
+        scenario::load(text, name, &overrides).map_err(|mistakes| wrong_scenario(py, &mistakes))?;
     Ok(Scenario { loaded, name: name.to_owned() })
 }
 

@@ -1,13 +1,13 @@
 //! Published cases and closed forms.
 
+use ::reproduce::cases::text::render;
+use ::reproduce::cases::{CASES, Case, CaseError, Report, find};
 use ::theory::aimd::Aimd;
 use ::theory::sawtooth::ExtraRtts;
 use ::theory::{Path, Unfit};
-use lab::cases::text::render;
-use lab::cases::{CASES, Case, CaseError, Report, find};
-use lab::theory_report::{self, Model, Pattern, Trial};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use runner::theory_report::{self, Model, Pattern, Trial};
 use units::Duration;
 
 use crate::errors::{RunError, wrong_scenario};
@@ -79,7 +79,7 @@ pub(crate) fn theory(
     random: bool,
     seed: u64,
 ) -> PyResult<(String, String)> {
-    use lab::units_text as read;
+    use scenario::units_text as read;
     let mut path = Path::new(
         quantity("mss", mss, read::size)?,
         quantity("rtt", rtt, read::duration)?,
@@ -146,7 +146,7 @@ pub(crate) fn theory(
 fn quantity<T>(
     name: &str,
     text: &str,
-    read: fn(&str) -> Result<T, lab::units_text::Misread>,
+    read: fn(&str) -> Result<T, scenario::units_text::Misread>,
 ) -> PyResult<T> {
     read(text).map_err(|misread| {
         let hint = misread.hint.map(|hint| format!("; {hint}")).unwrap_or_default();

@@ -2,12 +2,12 @@
 
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
-use lab::run_report::{RunReport, table};
-use lab::scenario::Loaded;
-use lab::sharing::{self, Sharing};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use report::page::Page;
+use runner::run_report::{RunReport, table};
+use runner::sharing::{self, Sharing};
+use scenario::Loaded;
 use sim::Outcome;
 
 use crate::table::Table;

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use arrow_array::builder::{Float64Builder, StringBuilder, StringDictionaryBuilder, UInt64Builder};
 use arrow_array::types::Int32Type;
-use lab::sweep::csv::{FIGURES, Figure};
-use lab::sweep::page::SweepPage;
-use lab::sweep::pivot::{Pivot, Question};
-use lab::sweep::{About, Row, csv};
+use pages::sweep_page::SweepPage;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
+use runner::sweep::csv::{FIGURES, Figure};
+use runner::sweep::pivot::{Pivot, Question};
+use runner::sweep::{About, Row, csv};
 
 use crate::columns::{Column, batch};
 use crate::ran::html;

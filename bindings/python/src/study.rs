@@ -2,11 +2,11 @@
 
 use std::sync::Mutex;
 
-use lab::scenario::{Overrides, Study as Plan, StudyOverrides};
-use lab::sweep::{About, Broken, Row, execute};
 use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
+use runner::sweep::{About, Broken, Row, execute};
+use scenario::{Overrides, Study as Plan, StudyOverrides};
 
 use crate::controller::outside;
 use crate::errors::{RunError, wrong_scenario};

@@ -8,8 +8,8 @@ use std::thread;
 use std::time::Duration;
 
 use cc::outside::Gone;
-use lab::leave::Left;
 use pyo3::prelude::*;
+use runner::leave::Left;
 
 use crate::errors::RunError;
 

@@ -1,6 +1,6 @@
 //! Ackclock in WebAssembly. Floor 8.
 //!
-//! For now it gives the fingerprints of `lab::digests`, so that a run in a browser or under Node
+//! For now it gives the fingerprints of `simtest::digests`, so that a run in a browser or under Node
 //! can be compared with a native one (`digest.mjs`).
 
 use std::sync::OnceLock;
@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 static TEXT: OnceLock<String> = OnceLock::new();
 
 fn text() -> &'static str {
-    TEXT.get_or_init(|| match lab::digests::lines() {
+    TEXT.get_or_init(|| match simtest::digests::lines() {
         Ok(lines) => lines.iter().map(|line| format!("{line}\n")).collect(),
         Err(error) => error,
     })

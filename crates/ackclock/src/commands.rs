@@ -18,7 +18,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use lab::scenario::{Files, Loaded, Overrides, decode, load};
+use ::scenario::{Files, Loaded, Overrides, decode, load};
 
 use crate::cli::{Cli, Command, ScenarioArgs};
 use crate::failure::Failure;

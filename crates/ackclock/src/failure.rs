@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use lab::scenario::{self, Look, ScenarioError};
+use scenario::{self, Look, ScenarioError};
 
 /// A mistake in the arguments, or in what they name.
 #[derive(Debug)]

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant as WallClock;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use lab::units_text::MAX_DURATION;
+use scenario::units_text::MAX_DURATION;
 use units::{Duration, Instant};
 
 /// Virtual time as a bar on standard error, if that is a terminal, after a second of waiting.

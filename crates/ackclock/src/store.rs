@@ -9,9 +9,9 @@ use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use lab::scenario::Study;
-use lab::series::Plan;
-use lab::sweep::{About, Row, csv};
+use runner::sweep::{About, Row, csv};
+use scenario::Plan;
+use scenario::Study;
 
 use crate::failure::Failure;
 use crate::output::OutFile;

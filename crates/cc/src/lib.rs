@@ -1,4 +1,4 @@
-//! Congestion controllers: how much may be under way. Floor 1, on `units` alone.
+//! Congestion controllers: how much may be under way. Layer 1, on `units` alone.
 //!
 //! Reading order: [`contract`] (what a controller is told and what it answers), [`newreno`]
 //! (FreeBSD's NewReno, by kernel version), [`linux_reno`] (Linux's `reno`), [`cubic`] (by system and

@@ -1,4 +1,4 @@
-//! The independent verifier over the record of a run. Floor 2.
+//! The independent verifier over the record of a run. Layer 2.
 //!
 //! It listens to a run (or to a [`Tape`] of one), moves every packet through a model of its own
 //! and follows every byte from write to read. What it has seen at the end obeyed physics: nothing

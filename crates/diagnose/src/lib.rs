@@ -1,4 +1,4 @@
-//! From the packets of a connection to what limited it. Floor 2.
+//! From the packets of a connection to what limited it. Layer 2.
 //!
 //! A reader (in `trace`) makes [`Packet`]s of a capture, sorts them into connections and pushes
 //! them into a [`Connection`]; [`Connection::finish`] gives the [`Analysis`].

@@ -1,4 +1,4 @@
-//! What a capture says about its path, its ends and its application, as a scenario. Floor 6.
+//! What a capture says about its path, its ends and its application, as a scenario. Layer 7.
 //!
 //! Reading order: [`Fitted`] (the estimates, each with what it rests on), `losses` (which packets
 //! were lost, and why), `writes` (what the application did), `ends` (which systems talk), `text`

@@ -1,4 +1,4 @@
-//! Contracts of everything that lives in virtual time. Floor 2.
+//! Contracts of everything that lives in virtual time. Layer 2.
 //!
 //! [`Cx`] is all a machine may know of the world: the moment, who it is, and who listens.
 //! [`Endpoint`] is the sans-IO contract of a transport; [`Element`] that of a station on a path.

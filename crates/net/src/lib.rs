@@ -1,4 +1,4 @@
-//! Paths in virtual time. Floor 3.
+//! Paths in virtual time. Layer 3.
 //!
 //! Reading order: [`calendar`] (what happens next), [`pool`] (where packets lie while they
 //! travel), then the elements of a path, each of which does one thing. What takes time: [`link`]

@@ -1,4 +1,4 @@
-//! TCP segments. Floor 1.
+//! TCP segments. Layer 1.
 //!
 //! [`segment`] is the compact form that travels through virtual time: no payload bytes exist in
 //! it, and one `Segment` may stand for a burst that TSO will split or LRO has merged.

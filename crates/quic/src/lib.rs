@@ -1,4 +1,4 @@
-//! The sans-IO QUIC endpoint and its profiles. Floor 4.
+//! The sans-IO QUIC endpoint and its profiles. Layer 4.
 //!
 //! Reading order: [`packet`] (what travels) and [`sizes`] (how large it is), [`profile`] (what
 //! implementations differ in) with its [`knobs`], [`endpoint`] (one side of a connection: its

@@ -1,4 +1,4 @@
-//! What can be said about a run, and who listens. Floor 1.
+//! What can be said about a run, and who listens. Layer 1.
 //!
 //! [`event`] is the vocabulary: plain `Copy` data. [`state`] is the sender's state as a row, and
 //! the senders that it is read from, whole or in parts.

@@ -1,4 +1,4 @@
-//! Round-trip times, retransmission timeouts and the repair of losses. Floor 3.
+//! Round-trip times, retransmission timeouts and the repair of losses. Layer 3.
 //!
 //! Round-trip times: [`rtt`] (what the endpoint asks and tells), [`rtt_freebsd`] (in ticks of
 //! `kern.hz`), [`rtt_rack`] (its RACK stack's, in microseconds), [`rtt_linux`] (in microseconds, the

@@ -1,4 +1,4 @@
-//! Self-contained pages: plots that can be zoomed and read, tables, heat maps. Floor 2.
+//! Self-contained pages: plots that can be zoomed and read, tables, heat maps. Layer 2.
 //!
 //! Reading order: [`page`] (what a page is made of), [`plots`] (curves over a common axis),
 //! [`grid`] (the runs of a sweep, looked at along any two axes), [`table`], then how they get into a

@@ -1,5 +1,5 @@
 //! Packet scripts: what a host sends, packet by packet, when an application calls it and packets
-//! arrive. Floor 6.
+//! arrive. Layer 6.
 //!
 //! The language is packetdrill's public one: [`parse()`] makes of a text a
 //! [`Script`](ast::Script), [`run()`] drives one [`tcp::Endpoint`] with it in virtual time, and the

@@ -1,4 +1,4 @@
-//! Worlds: hosts, paths and applications from plain data, run in virtual time. Floor 5.
+//! Worlds: hosts, paths and applications from plain data, run in virtual time. Layer 5.
 //!
 //! Reading order: [`scenario`] (what a world is made of), [`observer`] (who watches),
 //! [`outcome`] (what is measured), then the run itself: `world` (the loop), `road` (stations of

@@ -1,4 +1,4 @@
-//! The sans-IO TCP endpoint and its system profiles. Floor 4.
+//! The sans-IO TCP endpoint and its system profiles. Layer 4.
 //!
 //! Reading order: [`profile`] (what a system's TCP does, as data) and [`knobs`] (its adjustable
 //! values under the names users know); [`endpoint`] (the machine), then in the life of a segment

@@ -1,4 +1,4 @@
-//! Closed forms of throughput, each with what it takes for granted. Floor 1, on `units` alone.
+//! Closed forms of throughput, each with what it takes for granted. Layer 1, on `units` alone.
 //!
 //! Reading order: [`path`] (what a formula is asked about), [`validity`] (when its answer does not
 //! apply), [`mathis`] (the square root of loss), [`sawtooth`] (the same with round trips that a

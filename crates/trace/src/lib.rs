@@ -1,4 +1,4 @@
-//! What others read and write: text of tcpdump, pcap and pcapng, BBLog, siftr, qlog, CSV, SVG. Floor 2.
+//! What others read and write: text of tcpdump, pcap and pcapng, BBLog, siftr, qlog, CSV, SVG. Layer 2.
 //!
 //! - [`tcpdump`]: packet lines as tcpdump prints them, written and read back, also from a mail.
 //! - [`pcapng`]: captures that tcpdump and Wireshark open.

@@ -1,4 +1,4 @@
-//! Quantities with their units, and chance with a name. Floor 0: everything else stands on it.
+//! Quantities with their units, and chance with a name. Layer 0: everything else stands on it.
 //!
 //! Reading order: [`time`] (nanosecond instants and durations), [`bytes`] (sizes),
 //! [`rate`] (decimal bits per second with a carried remainder), [`seq`] (stream offsets inside,

@@ -1,4 +1,4 @@
-//! Worlds on the wire: scenarios in real time, with this machine's own TCP as some of the hosts. Floor 6.
+//! Worlds on the wire: scenarios in real time, with this machine's own TCP as some of the hosts. Layer 6.
 //!
 //! A real host is a network namespace without a name: a thread that has left its parent's, with a
 //! TUN device whose other end is a descriptor here. What the kernel sends comes out of the

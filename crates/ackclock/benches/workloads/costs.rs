@@ -1,7 +1,7 @@
 //! What the cost of a segment grows with: `cargo bench -- costs`, or `-- costs flows loss` for some
 //! of the tables.
 
-use lab::workloads::growths;
+use simtest::workloads::growths;
 
 use crate::measure::measure;
 

@@ -17,7 +17,7 @@ mod peer;
 mod recording;
 mod sweeps;
 
-use lab::workloads::{WORKLOADS, Workload};
+use simtest::workloads::{WORKLOADS, Workload};
 
 use measure::{measure, peak_memory};
 

@@ -2,8 +2,8 @@
 
 use std::time::Instant;
 
-use lab::scenario::{Loaded, Overrides, load};
 use record::Off;
+use scenario::{Loaded, Overrides, load};
 
 /// What a measurement has found.
 pub(crate) struct Measured {

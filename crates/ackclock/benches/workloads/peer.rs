@@ -1,7 +1,7 @@
 //! One run of a part of a workload, for `bench/peers`: the line that the programs there print too.
 
-use lab::workloads::WORKLOADS;
 use record::Off;
+use simtest::workloads::WORKLOADS;
 
 use crate::measure::{best, loaded};
 

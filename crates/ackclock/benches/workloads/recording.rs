@@ -3,12 +3,13 @@
 use std::hint::black_box;
 use std::io::{Sink, sink};
 
-use lab::run_page::RunStory;
-use lab::scenario::Loaded;
-use lab::series::{Plan, SenderSeries};
-use lab::workloads::{OneFlow, one_flow};
+use pages::run_page::RunStory;
 use record::{Event, Off, Recorder, SenderState, Who};
+use runner::series::SenderSeries;
+use scenario::Loaded;
+use scenario::Plan;
 use sim::Observer;
+use simtest::workloads::{OneFlow, one_flow};
 use trace::csv::CsvRecorder;
 use trace::series::{Columns, Thinning};
 use units::{Duration, Instant};
@@ -110,7 +111,7 @@ pub(crate) fn recording() {
     line("all events as CSV", watched(&loaded, || Rows(CsvRecorder::new(sink())), csv));
     #[cfg(feature = "parquet")]
     {
-        use lab::columns::EventColumns;
+        use export::columns::EventColumns;
         let table = || EventColumns::new(&loaded.scenario, &loaded.sha256, sink());
         let begin = || table().expect("nothing is written");
         let end = |table: EventColumns<Sink>| {

@@ -4,9 +4,9 @@ use std::convert::Infallible;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
 
-use lab::scenario::{Study, StudyOverrides};
-use lab::sweep::execute;
 use record::Off;
+use runner::sweep::execute;
+use scenario::{Study, StudyOverrides};
 
 use crate::measure::best;
 

@@ -1,9 +1,9 @@
 //! `--columns` and `--series`: which columns over time, and how much of them.
 
 use clap::Args;
-use lab::scenario::nearest;
-use lab::series::Plan;
-use lab::units_text;
+use scenario::Plan;
+use scenario::nearest;
+use scenario::units_text;
 use trace::series::{COLUMNS, Columns, Thinning};
 use units::Duration;
 

@@ -1,7 +1,7 @@
 //! Arguments of `theory`.
 
 use clap::{Args, Subcommand};
-use lab::units_text::{self, Misread};
+use scenario::units_text::{self, Misread};
 use units::{Bytes, Duration, Rate, Ratio};
 
 /// Which formulas to ask.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use lab::units_text;
+use scenario::units_text;
 use units::Bytes;
 
 use super::ScenarioArgs;

@@ -5,8 +5,8 @@ use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::process::ExitCode;
 
-use lab::diagnosis::{FailOn, Report, View};
-use lab::inputs::Source;
+use ingest::diagnosis::{FailOn, Report, View};
+use ingest::inputs::Source;
 
 use crate::cli::DiagnoseArgs;
 use crate::failure::{Failure, look_on};
@@ -41,7 +41,7 @@ pub(super) fn run(args: &DiagnoseArgs) -> Result<ExitCode, Failure> {
     }
     if let (Some(mut out), Some(path)) = (page, args.report.as_deref()) {
         let failure = |error: &io::Error| Failure::file("write", path, error);
-        report.page().write(&mut out).map_err(|error| failure(&error))?;
+        pages::diagnosis_page::page(&report).write(&mut out).map_err(|error| failure(&error))?;
         out.commit()?;
     }
     let text = if args.json {

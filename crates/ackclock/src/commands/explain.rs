@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use lab::diagnosis;
+use ingest::diagnosis;
 
 use crate::cli::ExplainArgs;
 use crate::failure::Failure;

@@ -4,8 +4,8 @@ use std::fs;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use lab::import_ini::{self, Imported, Ini, Variant};
-use lab::scenario::decode;
+use import_inet::{self, Imported, Ini, Variant};
+use scenario::decode;
 
 use crate::cli::ImportIniArgs;
 use crate::failure::Failure;
@@ -15,7 +15,7 @@ pub(super) fn run(args: &ImportIniArgs) -> Result<ExitCode, Failure> {
     let name = args.file.display().to_string();
     let bytes = fs::read(&args.file).map_err(|error| Failure::file("read", &args.file, &error))?;
     let text = decode(&bytes, &name).map_err(Failure::Scenario)?;
-    let ini = import_ini::read(text, &name).map_err(Failure::Scenario)?;
+    let ini = import_inet::read(text, &name).map_err(Failure::Scenario)?;
     if args.list {
         print(&list(&ini)?)?;
         return Ok(ExitCode::SUCCESS);
@@ -51,7 +51,7 @@ pub(super) fn run(args: &ImportIniArgs) -> Result<ExitCode, Failure> {
 
 /// One line for each line of the ini file that is not in the scenario.
 fn left_out(name: &str, imported: &Imported) -> String {
-    let line = |one: &import_ini::Unmapped| {
+    let line = |one: &import_inet::Unmapped| {
         format!("{name}:{}:{}: not mapped: {}: {}\n", one.line, one.column, one.key, one.why)
     };
     imported.unmapped.iter().map(line).collect()

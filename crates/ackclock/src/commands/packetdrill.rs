@@ -5,10 +5,10 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use lab::packet_scripts::{
+use runner::packet_scripts::{
     Ending, Judged, Settings, Totals, check_profile, details, json, judge, table,
 };
-use lab::scenario::{decode, nearest};
+use scenario::{decode, nearest};
 
 use crate::cli::PacketdrillArgs;
 use crate::failure::{Failure, look};

@@ -5,7 +5,7 @@ use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use lab::log_view::{Form, Verdict, ViewError, view};
+use ingest::log_view::{Form, Verdict, ViewError, view};
 
 use crate::cli::ReadArgs;
 use crate::failure::Failure;

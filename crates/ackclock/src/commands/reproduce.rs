@@ -2,9 +2,9 @@
 
 use std::process::ExitCode;
 
-use lab::cases::{CASES, Case, Report, find, text};
-use lab::reproduce_page;
-use lab::scenario::nearest;
+use reproduce::cases::{CASES, Case, Report, find, text};
+use reproduce::reproduce_page;
+use scenario::nearest;
 
 use crate::cli::ReproduceArgs;
 use crate::failure::Failure;

@@ -6,17 +6,17 @@ use std::io::{self, BufWriter, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
 
-use lab::capture::{self, Capture, TraceLines};
+use export::capture::{self, Capture, TraceLines};
 #[cfg(feature = "parquet")]
-use lab::columns::{EventColumns, write_series};
-use lab::curves::Curves;
-use lab::kernel_log::{BlackBox, Side, Siftr};
-use lab::qlog::Qlog;
-use lab::run_page::RunStory;
-use lab::run_report::{RunReport, table};
-use lab::scenario::nearest;
-use lab::series::SenderSeries;
-use lab::sharing::{self, Sharing};
+use export::columns::{EventColumns, write_series};
+use export::curves::Curves;
+use export::kernel_log::{BlackBox, Side, Siftr};
+use export::qlog::Qlog;
+use pages::run_page::RunStory;
+use runner::run_report::{RunReport, table};
+use runner::series::SenderSeries;
+use runner::sharing::{self, Sharing};
+use scenario::nearest;
 use sim::scenario::{Host, Scenario, TapPlace};
 use sim::{Observer, Outcome, Watch};
 use trace::csv::CsvRecorder;

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use lab::scenario::{Loaded, reference, schema};
+use scenario::{Loaded, reference, schema};
 use serde_json::json;
 
 use super::load_scenario;

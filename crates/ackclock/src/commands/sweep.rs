@@ -5,9 +5,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use lab::scenario::{Overrides, Study, StudyOverrides, decode};
-use lab::series::Plan;
-use lab::sweep::{Broken, Row, execute_with_series};
+use runner::sweep::{Broken, Row, execute_with_series};
+use scenario::Plan;
+use scenario::{Overrides, Study, StudyOverrides, decode};
 
 use super::table::{report, summary};
 use crate::cli::SweepArgs;

@@ -4,10 +4,10 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 
-use lab::scenario::nearest;
-use lab::sweep::csv::{FIGURES, Figure};
-use lab::sweep::page::{MOST, SweepPage};
-use lab::sweep::pivot::{NoLines, Pivot, Question};
+use pages::sweep_page::{MOST, SweepPage};
+use runner::sweep::csv::{FIGURES, Figure};
+use runner::sweep::pivot::{NoLines, Pivot, Question};
+use scenario::nearest;
 
 use crate::cli::TableArgs;
 use crate::failure::{Failure, tell};
@@ -111,7 +111,7 @@ pub(super) fn write_parquet(dir: &Path, path: &Path) -> Result<(), Failure> {
     let failed = |error: &std::io::Error| Failure::file("write", path, error);
     let about = read_about(dir)?;
     let out = OutFile::create(path)?;
-    let table = lab::columns::RunColumns::new(&about.axes.concat(), &about.sha256, out);
+    let table = export::columns::RunColumns::new(&about.axes.concat(), &about.sha256, out);
     let mut table = table.map_err(|error| failed(&error))?;
     let mut wrong = None;
     rows(dir, |row| {

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use lab::theory_report::{self, Model, Pattern, Trial};
+use runner::theory_report::{self, Model, Pattern, Trial};
 use theory::aimd::Aimd;
 use theory::sawtooth::ExtraRtts;
 use theory::{Path, Unfit};

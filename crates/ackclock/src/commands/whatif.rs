@@ -4,8 +4,8 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use diagnose::Settings;
-use lab::inputs::{self, Stream};
-use lab::whatif::{Fault, Question, WhatIf, scenario_of};
+use ingest::inputs::{self, Stream};
+use whatif::{Fault, Question, WhatIf, scenario_of};
 
 use super::diagnose::source;
 use crate::cli::{FromArgs, WhatIfArgs};
@@ -34,7 +34,7 @@ pub(super) fn from(args: &FromArgs) -> Result<ExitCode, Failure> {
 
 /// The connection that is meant, with all its packets.
 fn stream(file: &Path, flow: Option<u32>) -> Result<Stream, Failure> {
-    let settings = Settings { packets: usize::MAX, turns: lab::whatif::TURNS };
+    let settings = Settings { packets: usize::MAX, turns: whatif::TURNS };
     let reading = inputs::read(vec![source(file)?], settings)
         .map_err(|error| Failure::new(format!("cannot read {error}")))?;
     let bytes = |stream: &Stream| stream.analysis.main().map_or(0, |flow| flow.bytes);

@@ -2,7 +2,7 @@
 
 use crate::place::Place;
 
-const SHOWN: &str = include_str!("../../../lab/tests/data/mathis_simple.ini");
+const SHOWN: &str = include_str!("../../../import-inet/tests/data/mathis_simple.ini");
 
 fn place(test: &str) -> Place {
     let place = Place::new(test);

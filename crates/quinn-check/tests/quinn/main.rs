@@ -23,10 +23,10 @@ mod quinn_world;
 use std::fmt::Write as _;
 
 use cc::quic_newreno::Avoidance;
-use lab::scenario::{Overrides, load};
 use meter::{Cycle, Meter, PACKET};
 use quic::Profile;
 use quic::profile::SendRule;
+use scenario::{Overrides, load};
 use sim::Scenario;
 use units::{Duration, Instant};
 

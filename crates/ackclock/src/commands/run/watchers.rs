@@ -2,13 +2,13 @@
 
 use std::io::{BufWriter, StdoutLock};
 
-use lab::capture::{Capture, TraceLines};
-use lab::curves::Curves;
-use lab::kernel_log::{BlackBox, Siftr};
-use lab::qlog::Qlog;
-use lab::series::SenderSeries;
+use export::capture::{Capture, TraceLines};
+use export::curves::Curves;
+use export::kernel_log::{BlackBox, Siftr};
+use export::qlog::Qlog;
 use packet::Segment;
 use record::{Event, Recorder, Sender, SenderState, Who};
+use runner::series::SenderSeries;
 use sim::Observer;
 use trace::csv::CsvRecorder;
 use units::Instant;
@@ -58,7 +58,7 @@ pub(in crate::commands) struct Rows {
     pub(in crate::commands) siftr: Option<Siftr<OutFile>>,
     pub(in crate::commands) qlog: Option<Qlog<OutFile>>,
     #[cfg(feature = "parquet")]
-    pub(in crate::commands) parquet: Option<lab::columns::EventColumns<OutFile>>,
+    pub(in crate::commands) parquet: Option<export::columns::EventColumns<OutFile>>,
 }
 
 impl Recorder for Rows {

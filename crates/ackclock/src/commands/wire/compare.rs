@@ -3,10 +3,10 @@
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use lab::overlay::{Course, Courses, overlay, with_longer_rtt};
-use lab::run_report::FlowReport;
-use lab::wire_page;
-use lab::wire_report::ModelReport;
+use pages::overlay::{Course, Courses, overlay, with_longer_rtt};
+use pages::wire_page;
+use runner::run_report::FlowReport;
+use runner::wire_report::ModelReport;
 use sim::scenario::Scenario;
 use units::Duration;
 use wire_io::FlowBytes;

@@ -48,7 +48,7 @@ pub(super) fn run(args: LinkArgs) -> Result<ExitCode, Failure> {
 #[expect(clippy::print_stderr, reason = "the run goes on: what is said now is no result")]
 fn enter(hosts: &[(usize, String)]) {
     for (host, path) in hosts {
-        let address = lab::capture::address(*host, packet::IpVersion::V4);
+        let address = export::capture::address(*host, packet::IpVersion::V4);
         eprintln!("host {host}, {address}: nsenter --net={path} bash");
     }
     eprintln!("Ctrl-C ends it");

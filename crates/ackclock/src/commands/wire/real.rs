@@ -5,12 +5,12 @@ use std::process::ExitCode;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use lab::capture;
-use lab::scenario::Loaded;
-use lab::wire_report::{BytesReport, ModelReport, TimingReport, WireReport, hex};
+use export::capture;
 use packet::wire::Endpoints;
 use packet::{IpVersion, Segment};
 use record::Off;
+use runner::wire_report::{BytesReport, ModelReport, TimingReport, WireReport, hex};
+use scenario::Loaded;
 use sim::Observer;
 use sim::scenario::{Flow, Host, Scenario};
 use trace::pcapng::Section;
@@ -167,7 +167,7 @@ pub(super) fn report(loaded: &Loaded, outside: &[usize], done: &Done<OutFile>) -
 pub(super) fn model(scenario: &Scenario) -> Result<ModelReport, Failure> {
     let outcome = sim::run(scenario, &mut Off)
         .map_err(|error| Failure::new(format!("the scenario cannot be set up: {error:?}")))?;
-    let flows = outcome.flows.iter().map(lab::run_report::FlowReport::new).collect();
+    let flows = outcome.flows.iter().map(runner::run_report::FlowReport::new).collect();
     Ok(ModelReport { added_rtt_s: 0.0, flows })
 }
 

@@ -1,0 +1,142 @@
+//! Curves of a run: congestion window and flight of every flow over time, and their chart.
+
+use record::{Event, Recorder, SenderState, Who};
+use sim::Observer;
+use sim::scenario::Scenario;
+use trace::svg::{Axis, Chart, Draw, Panel, Point, Series};
+use units::{Bytes, Instant};
+
+/// Digits behind the point of windows counted in segments.
+const MSS_DECIMALS: u32 = 3;
+
+/// The time axis of all charts: nanoseconds shown as seconds.
+pub const TIME: Axis<'static> = Axis { title: "time", unit: "s", decimals: 9 };
+
+/// Congestion window and flight of one flow.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Curve {
+    /// Congestion window over time: nanoseconds, thousandths of a segment.
+    pub cwnd: Vec<Point>,
+    /// Bytes in flight over time: nanoseconds, thousandths of a segment.
+    pub flight: Vec<Point>,
+}
+
+/// Collects the curves of all flows of a run; up to four points per instant and flow.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Curves {
+    /// Index of the sending host of each flow.
+    senders: Vec<usize>,
+    names: Vec<String>,
+    curves: Vec<Curve>,
+}
+
+impl Curves {
+    /// For the flows of `scenario`.
+    pub fn new(scenario: &Scenario) -> Self {
+        Self {
+            senders: scenario.flows.iter().map(|flow| flow.from).collect(),
+            names: scenario.flows.iter().map(|flow| flow.name.clone()).collect(),
+            curves: vec![Curve::default(); scenario.flows.len()],
+        }
+    }
+
+    /// The curve of each flow, in the order of the scenario.
+    pub fn curves(&self) -> &[Curve] {
+        &self.curves
+    }
+
+    /// The chart of all flows as SVG: congestion windows above, flights below.
+    pub fn to_svg(&self, title: &str, subtitle: &str) -> String {
+        let series = |of: fn(&Curve) -> &[Point]| -> Vec<Series<'_>> {
+            let named = self.names.iter().zip(&self.curves).enumerate();
+            named
+                .map(|(number, (name, curve))| Series {
+                    name,
+                    look: number as u8,
+                    draw: Draw::Step,
+                    points: of(curve),
+                })
+                .collect()
+        };
+        let segments = |title| Axis { title, unit: "MSS", decimals: MSS_DECIMALS };
+        render(&Chart {
+            title,
+            subtitle,
+            x: TIME,
+            panels: vec![
+                Panel {
+                    y: segments("congestion window"),
+                    series: series(|curve| &curve.cwnd),
+                    ..Panel::default()
+                },
+                Panel {
+                    y: segments("flight"),
+                    series: series(|curve| &curve.flight),
+                    ..Panel::default()
+                },
+            ],
+            ..Chart::default()
+        })
+    }
+}
+
+/// A chart as text.
+pub fn render(chart: &Chart<'_>) -> String {
+    let mut out = Vec::new();
+    // Writing into memory does not fail.
+    let written = chart.write(&mut out);
+    debug_assert!(written.is_ok());
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+fn in_segments(bytes: Bytes, mss: Bytes) -> i64 {
+    let thousandths = u128::from(bytes.get()) * 1_000 / u128::from(mss.get().max(1));
+    i64::try_from(thousandths).unwrap_or(i64::MAX)
+}
+
+/// Appends a value that holds from `x` on, unless it already does.
+pub fn push(points: &mut Vec<Point>, x: i64, y: i64) {
+    match points.last_mut() {
+        Some(last) if last.y == y => {}
+        Some(last) if last.x == x => last.y = y,
+        _ => points.push(Point { x, y }),
+    }
+}
+
+impl Recorder for Curves {
+    const ON: bool = true;
+
+    fn record(&mut self, at: Instant, who: Who, _: Event, state: Option<&SenderState>) {
+        let flow = who.flow.0 as usize;
+        if self.senders.get(flow) != Some(&usize::from(who.host.0)) {
+            return;
+        }
+        if let (Some(state), Some(curve)) = (state, self.curves.get_mut(flow)) {
+            let x = i64::try_from(at.as_nanos()).unwrap_or(i64::MAX);
+            push(&mut curve.cwnd, x, in_segments(state.cwnd, state.mss));
+            push(&mut curve.flight, x, in_segments(state.flight(), state.mss));
+        }
+    }
+}
+
+impl Observer for Curves {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_is_kept_once_and_the_last_of_an_instant_counts() {
+        let mut points = Vec::new();
+        for (x, y) in [(0, 5), (1, 5), (2, 7), (2, 9), (3, 9), (4, 1)] {
+            push(&mut points, x, y);
+        }
+        let expected = [(0, 5), (2, 9), (4, 1)].map(|(x, y)| Point { x, y });
+        assert_eq!(points, expected);
+    }
+
+    #[test]
+    fn segments_are_counted_to_the_thousandth() {
+        assert_eq!(in_segments(Bytes(17_400), Bytes(1_448)), 12_016);
+    }
+}

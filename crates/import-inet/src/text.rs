@@ -1,0 +1,130 @@
+//! Lines of an ini file: sections, keys and values with their places.
+
+use scenario::ScenarioError;
+
+/// The section of what stands before any other, too.
+pub(super) const GENERAL: &str = "General";
+
+/// A section with what stands in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Section {
+    pub(super) name: String,
+    pub(super) entries: Vec<Entry>,
+}
+
+/// `key = value`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Entry {
+    pub(super) key: String,
+    pub(super) value: String,
+    /// From 1, as all places.
+    pub(super) line: usize,
+    pub(super) key_column: usize,
+    pub(super) value_column: usize,
+    /// The line itself.
+    pub(super) text: String,
+}
+
+impl Entry {
+    /// A mistake in the value, `width` characters from its `at`-th on.
+    pub(super) fn error(
+        &self,
+        file: &str,
+        (at, width): (usize, usize),
+        message: String,
+        expected: &str,
+    ) -> ScenarioError {
+        ScenarioError {
+            file: file.to_owned(),
+            line: self.line,
+            column: self.value_column + at,
+            width,
+            source_line: self.text.clone(),
+            message,
+            found: None,
+            expected: Some(expected.to_owned()),
+            hint: None,
+        }
+    }
+
+    /// The whole value is wrong.
+    pub(super) fn wrong(&self, file: &str, message: String, expected: &str) -> ScenarioError {
+        self.error(file, (0, self.value.chars().count()), message, expected)
+    }
+}
+
+/// The sections of `text`, `General` first.
+pub(super) fn sections(text: &str, file: &str) -> Result<Vec<Section>, Vec<ScenarioError>> {
+    let mut sections = vec![Section { name: GENERAL.to_owned(), entries: Vec::new() }];
+    let mut at = 0;
+    let mut errors = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        let kept = without_comment(line);
+        let column = |byte: usize| line[..byte].chars().count() + 1;
+        let error = |byte: usize, width: usize, message: &str, expected: &str| ScenarioError {
+            file: file.to_owned(),
+            line: index + 1,
+            column: column(byte),
+            width,
+            source_line: line.to_owned(),
+            message: message.to_owned(),
+            found: None,
+            expected: Some(expected.to_owned()),
+            hint: None,
+        };
+        let begin = kept.len() - kept.trim_start().len();
+        let trimmed = kept.trim();
+        if trimmed.is_empty() {
+            continue;
+        }
+        let width = trimmed.chars().count();
+        if let Some(head) = trimmed.strip_prefix('[') {
+            let name = head.strip_suffix(']').map(str::trim);
+            let name = name.map(|name| name.strip_prefix("Config ").unwrap_or(name).trim());
+            match name {
+                Some(name) if !name.is_empty() => {
+                    at =
+                        sections.iter().position(|known| known.name == name).unwrap_or_else(|| {
+                            sections.push(Section { name: name.to_owned(), entries: Vec::new() });
+                            sections.len() - 1
+                        });
+                }
+                _ => errors.push(error(begin, width, "this is no section", "[Config NAME]")),
+            }
+            continue;
+        }
+        let Some((key, value)) = kept.split_once('=') else {
+            errors.push(error(begin, width, "this line means nothing", "KEY = VALUE"));
+            continue;
+        };
+        let value_begin = key.len() + 1 + (value.len() - value.trim_start().len());
+        if key.trim().is_empty() {
+            errors.push(error(begin, 1, "there is no key before this", "KEY = VALUE"));
+        } else if value.trim().is_empty() {
+            errors.push(error(kept.len(), 0, "there is no value", "KEY = VALUE"));
+        } else {
+            sections[at].entries.push(Entry {
+                key: key.trim().to_owned(),
+                value: value.trim().to_owned(),
+                line: index + 1,
+                key_column: column(begin),
+                value_column: column(value_begin),
+                text: line.to_owned(),
+            });
+        }
+    }
+    if errors.is_empty() { Ok(sections) } else { Err(errors) }
+}
+
+/// A line as far as its comment, which begins with # outside of quotes.
+fn without_comment(line: &str) -> &str {
+    let mut quoted = false;
+    for (at, byte) in line.bytes().enumerate() {
+        match byte {
+            b'"' => quoted = !quoted,
+            b'#' if !quoted => return &line[..at],
+            _ => {}
+        }
+    }
+    line
+}

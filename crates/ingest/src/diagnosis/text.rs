@@ -1,0 +1,290 @@
+//! A diagnosis for people, as compilers print their complaints.
+
+use core::fmt::Write;
+
+use diagnose::rules::{Finding, Severity, many, percent, rate, rule, size, time};
+use diagnose::{Budget, Diagnosis, Limiter};
+
+use super::{FileReport, Judged, Report};
+use scenario::Look;
+
+/// How much is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct View {
+    /// Connections shown with their findings, worst first.
+    pub limit: usize,
+    /// Colours.
+    pub look: Look,
+}
+
+/// Lines of the table of connections.
+const TABLE: usize = 20;
+/// Characters of the bar.
+const BAR: usize = 60;
+
+impl Report {
+    /// All of it as text.
+    pub fn text(&self, view: View) -> String {
+        let mut out = String::new();
+        for (n, file) in self.files.iter().enumerate() {
+            if n > 0 {
+                out.push('\n');
+            }
+            file_text(file, view, &mut out);
+        }
+        out.push_str(&self.joined_text());
+        out
+    }
+}
+
+fn file_text(report: &FileReport, view: View, out: &mut String) {
+    let file = &report.file;
+    let connections = report.connections.len();
+    let _ = writeln!(
+        out,
+        "{}: {}, {}, {} of TCP",
+        file.name,
+        file.kind,
+        many(file.frames, "frame"),
+        many(connections as u64, "connection")
+    );
+    for problem in file.problems.first.iter().take(3) {
+        let _ = writeln!(out, "  damaged: {problem}");
+    }
+    if file.problems.count > 3 {
+        let _ = writeln!(out, "  damaged: {} more", file.problems.count - 3);
+    }
+    if connections == 0 {
+        out.push_str("  nothing to judge: there is no TCP in it (of QUIC its qlog can be read)\n");
+    }
+    if connections > 1 {
+        table(report, out);
+    }
+    for judged in report.connections.iter().take(view.limit) {
+        connection(judged, &report.diagnosis(judged), &file.name, view, out);
+    }
+    if connections > view.limit {
+        let _ = writeln!(
+            out,
+            "\n{} not shown (--limit {connections}, or --flow N)",
+            many((connections - view.limit) as u64, "more connection")
+        );
+    }
+}
+
+fn table(report: &FileReport, out: &mut String) {
+    let mut rows = vec![
+        ["flow", "transfer", "bytes", "time", "goodput", "lost", "limited by"].map(str::to_string),
+    ];
+    for judged in report.connections.iter().take(TABLE) {
+        let limit = judged.primary.and_then(rule);
+        rows.push([
+            judged.stream.analysis.stream.to_string(),
+            judged.transfer(),
+            size(judged.flow().map_or(0, |flow| flow.bytes)),
+            time(judged.stream.analysis.duration().as_nanos()),
+            rate(judged.goodput()),
+            time(judged.cost),
+            limit.map_or("-".into(), |rule| format!("{} {}", rule.code, rule.name)),
+        ]);
+    }
+    let width = |column: usize| rows.iter().map(|row| row[column].len()).max().unwrap_or(0);
+    let widths: [usize; 7] = core::array::from_fn(width);
+    out.push('\n');
+    for row in &rows {
+        let mut line = String::new();
+        for (column, cell) in row.iter().enumerate() {
+            // Names to the left, figures to the right.
+            let cell = if matches!(column, 1 | 6) {
+                format!("{cell:<w$}", w = widths[column])
+            } else {
+                format!("{cell:>w$}", w = widths[column])
+            };
+            line.push_str(&cell);
+            line.push_str("  ");
+        }
+        out.push_str(line.trim_end());
+        out.push('\n');
+    }
+    if report.connections.len() > TABLE {
+        let _ = writeln!(out, "... and {} more", report.connections.len() - TABLE);
+    }
+}
+
+fn connection(judged: &Judged, diagnosis: &Diagnosis, file: &str, view: View, out: &mut String) {
+    let analysis = &judged.stream.analysis;
+    let course = &diagnosis.course;
+    let number = analysis.stream;
+    let Some(flow) = judged.flow() else {
+        let _ = writeln!(
+            out,
+            "\nflow {number}  {}  {}, no data",
+            judged.transfer(),
+            many(analysis.frames, "packet")
+        );
+        return findings(judged, diagnosis, file, view, out);
+    };
+    let _ = writeln!(
+        out,
+        "\nflow {number}  {}  {} in {}, {}",
+        judged.transfer(),
+        size(flow.bytes),
+        time(analysis.duration().as_nanos()),
+        rate(judged.goodput())
+    );
+    let counts = &flow.counts;
+    let mut facts = vec![format!("captured at the {}", flow.point.name())];
+    if flow.point.name() == "unknown" {
+        facts = vec!["capture point unknown".into()];
+    } else if flow.point.name() == "middle" {
+        facts = vec!["captured between the hosts".into()];
+    }
+    if let Some(base) = course.path.base_rtt {
+        facts.push(format!("round trip {}", time(base)));
+    }
+    facts.push(format!("MSS {}", flow.mss));
+    facts.push(format!(
+        "{} of {} packets sent again",
+        counts.retransmitted,
+        counts.new + counts.retransmitted
+    ));
+    if counts.spurious > 0 {
+        facts.push(format!("{} of them for nothing", counts.spurious));
+    }
+    let _ = writeln!(out, "  {}", facts.join("; "));
+    if let Some(guess) = guess_text(&fit::guesses(analysis)) {
+        let _ = writeln!(out, "  {guess}");
+    }
+    budget(&course.budget, view.look, out);
+    findings(judged, diagnosis, file, view, out);
+}
+
+/// Which senders would have had such windows.
+pub fn guess_text(guesses: &[fit::Guess]) -> Option<String> {
+    let best = guesses.first()?;
+    let name = |guess: &fit::Guess| format!("{} {}", guess.profile, guess.cc);
+    let off = |guess: &fit::Guess| format!("{:.1} %", 100.0 * guess.misfit);
+    let (equal, others): (Vec<_>, Vec<_>) = guesses.iter().partition(|guess| guess.equals(best));
+    let equal: Vec<_> = equal.into_iter().map(name).collect();
+    let found = if best.fits() { "sends like" } else { "sends like none known; nearest" };
+    let rounds = many(best.rounds as u64, "round trip");
+    let of = if best.slow_start_only { " of slow start" } else { "" };
+    let mut text =
+        format!("{found} {}: window {} off in {rounds}{of}", equal.join(" or "), off(best));
+    for other in others.iter().take(2) {
+        let _ = write!(text, "; {} {}", name(other), off(other));
+    }
+    Some(text)
+}
+
+/// A finding without colours.
+pub fn finding_text(found: &Finding, place: (&str, u32, u64)) -> String {
+    let mut out = String::new();
+    finding(found, place, Look::Plain, &mut out);
+    out.trim_start().to_owned()
+}
+
+fn findings(judged: &Judged, diagnosis: &Diagnosis, file: &str, view: View, out: &mut String) {
+    if diagnosis.findings.is_empty() {
+        out.push_str("\nnothing wrong found\n");
+    }
+    let active = diagnosis.course.budget.active();
+    for found in &diagnosis.findings {
+        finding(found, (file, judged.stream.analysis.stream, active), view.look, out);
+    }
+}
+
+const LETTERS: [(Limiter, char, &str); 10] = [
+    (Limiter::Handshake, 'h', "37"),
+    (Limiter::SlowStart, 's', "33"),
+    (Limiter::Cwnd, 'c', "35"),
+    (Limiter::Rwnd, 'w', "34"),
+    (Limiter::Application, 'a', "36"),
+    (Limiter::Recovery, 'r', "31"),
+    (Limiter::Timeout, 't', "31;1"),
+    (Limiter::Path, '=', "32"),
+    (Limiter::Idle, '.', "90"),
+    (Limiter::Unknown, '?', "90"),
+];
+
+/// A bar with a letter for each limiter, and their shares.
+fn budget(budget: &Budget, look: Look, out: &mut String) {
+    let whole = budget.whole();
+    if whole == 0 {
+        return;
+    }
+    let mut bar = String::new();
+    let (mut done, mut drawn) = (0_u128, 0);
+    let mut shares = Vec::new();
+    for (limiter, letter, colour) in LETTERS {
+        let ns = budget.of(limiter);
+        if ns == 0 {
+            continue;
+        }
+        done += u128::from(ns);
+        let until = (done * BAR as u128 / u128::from(whole)) as usize;
+        let part: String = core::iter::repeat_n(letter, until - drawn).collect();
+        drawn = until;
+        bar.push_str(&paint(&part, colour, look));
+        shares.push(format!("{letter} {} {}", limiter.name(), percent(ns, whole)));
+    }
+    let _ = writeln!(out, "  time  [{bar}]");
+    let _ = writeln!(out, "        {}", shares.join(" | "));
+}
+
+fn finding(
+    found: &Finding,
+    (file, number, active): (&str, u32, u64),
+    look: Look,
+    out: &mut String,
+) {
+    let colour = match found.severity {
+        Severity::Note => "36;1",
+        Severity::Warning => "33;1",
+        Severity::Error => "31;1",
+    };
+    let head = paint(&format!("{}[{}]", found.severity.name(), found.code), colour, look);
+    let _ = writeln!(out, "\n{head}: {}", found.title);
+    let (first, last) = found.frames;
+    let (from, to) = found.interval;
+    let seconds = |ns: u64| ns as f64 / 1e9;
+    let _ = writeln!(
+        out,
+        "  --> {file}  flow {number}  frames {first}..{last}  {:.3}-{:.3} s  confidence: {}",
+        seconds(from),
+        seconds(to),
+        found.confidence.name()
+    );
+    if found.cost > 0 {
+        row(
+            "cost",
+            &format!("{} ({} of the time at work)", time(found.cost), percent(found.cost, active)),
+            out,
+        );
+    }
+    for evidence in found.evidence.iter().filter(|evidence| !evidence.label.is_empty()) {
+        row(evidence.label, &evidence.text, out);
+    }
+    let _ = writeln!(out, "   = cause: {}", found.cause);
+    if found.severity > Severity::Note {
+        for (system, what) in found.help {
+            let _ = writeln!(out, "   = help: {system}: {what}");
+        }
+    }
+    if !found.unseen.is_empty() {
+        let _ = writeln!(out, "   = not visible here: {}", found.unseen);
+    }
+    let _ = writeln!(out, "   = filter: {}", found.filter(number));
+}
+
+fn row(label: &str, text: &str, out: &mut String) {
+    let _ = writeln!(out, "   | {label:<13} {text}");
+}
+
+fn paint(text: &str, colour: &str, look: Look) -> String {
+    if look == Look::Coloured && !text.is_empty() {
+        format!("\x1b[{colour}m{text}\x1b[0m")
+    } else {
+        text.to_string()
+    }
+}

@@ -1,0 +1,210 @@
+//! How flows share, and how long packets wait: a part of its own on the page of a run.
+
+use report::page::Part;
+use report::plots::{Axis, Mark, Panel, Plots, Role, Series};
+use report::table::{Cell, Column, Table};
+use sim::Outcome;
+use sim::scenario::Scenario;
+
+use runner::sharing::{
+    DELTA, FairnessReport, LINES, SecondsReport, Sharing, SharingReport, rows_of_lines,
+};
+
+use super::{panels, span};
+
+/// Flows with a curve of their own; the others are one.
+const CURVES: usize = 12;
+
+/// What there is to say: of several flows how they share, of lines how long packets wait.
+pub(super) fn parts(
+    sharing: &Sharing,
+    scenario: &Scenario,
+    outcome: &Outcome,
+    prefix: &str,
+) -> Vec<Part> {
+    let report = sharing.report(scenario, outcome);
+    let mut parts = Vec::new();
+    if let Some(fair) = &report.fairness {
+        parts.push(Part::Heading("How the flows share".into()));
+        parts.push(figures(fair));
+        parts.push(shares(outcome));
+        let seconds = sharing.seconds(scenario, outcome);
+        let whole = outcome.ended.as_secs_f64() as usize;
+        if let Some(seconds) = seconds.filter(|_| whole >= 2) {
+            parts.push(Part::Plots(over_time(&seconds, fair, scenario, whole, prefix)));
+        }
+    }
+    if report.links.iter().any(|line| line.packets > 0) {
+        parts.push(Part::Heading("Queues".into()));
+        parts.push(lines(&report));
+        parts.push(Part::Plots(waits(sharing, prefix)));
+    }
+    parts
+}
+
+/// The indices, in large.
+fn figures(fair: &FairnessReport) -> Part {
+    let index = |index: Option<f64>| index.map_or_else(|| "–".to_owned(), |i| format!("{i:.3}"));
+    let converged = match fair.convergence_s {
+        Some(span) => format!("{span:.1} s"),
+        None => "never".to_owned(),
+    };
+    let found = [
+        ("Jain's index of the run", index(Some(fair.jain_index))),
+        ("mean over its seconds", index(fair.mean_jain_index)),
+        ("least of its seconds", index(fair.min_jain_index)),
+        ("fair shares after", converged),
+    ];
+    Part::Figures(found.map(|(name, value)| (name.to_owned(), value)).into())
+}
+
+/// Who read how much.
+fn shares(outcome: &Outcome) -> Part {
+    let all: u64 = outcome.flows.iter().map(|flow| flow.bytes.get()).sum();
+    let even = 100.0 / outcome.flows.len().max(1) as f64;
+    let rows = outcome.flows.iter().map(|flow| {
+        let share = flow.bytes.get() as f64 * 100.0 / all.max(1) as f64;
+        vec![
+            Cell::from(flow.name.clone()),
+            flow.cc.into(),
+            format!("{:.2} Mbit/s", flow.goodput_bps() / 1e6).into(),
+            flow.bytes.get().to_string().into(),
+            format!("{share:.1}").into(),
+            format!("{even:.1}").into(),
+        ]
+    });
+    Part::Table(Table {
+        caption: "Shares".into(),
+        columns: vec![
+            Column::words("flow"),
+            Column::words("cc"),
+            Column::numbers("goodput"),
+            Column::numbers("read, B"),
+            Column::numbers("share, %"),
+            Column::numbers("even share, %"),
+        ],
+        rows: rows.collect(),
+        is_long: outcome.flows.len() > 16,
+        note: format!(
+            "Jain's index of n rates is the square of their sum over n times the sum of their squares: 1 if \
+             all are alike, 1/n if one has all. Shares are fair from {:.4} on: two flows with 55 and 45 % \
+             (RFC 5166, 2.3.2); the time is counted from the last start to the end of the first \
+             such second.",
+            fair_from()
+        ),
+        ..Table::default()
+    })
+}
+
+/// The index from which on shares are fair.
+fn fair_from() -> f64 {
+    1.0 / (1.0 + DELTA * DELTA)
+}
+
+/// Second by second.
+fn over_time(
+    seconds: &SecondsReport,
+    fair: &FairnessReport,
+    scenario: &Scenario,
+    whole: usize,
+    prefix: &str,
+) -> Plots {
+    let at = |second: usize| second as i64 * 1_000_000_000;
+    // One more, so that the last second is as long as the others.
+    let ends = |values: Vec<i64>| -> Vec<(i64, i64)> {
+        let last = values.last().copied();
+        let ends = values.into_iter().chain(last);
+        ends.enumerate().map(|(second, value)| (at(second), value)).collect()
+    };
+    let bits =
+        |flow: usize, second: usize| seconds.goodput_bps[flow].get(second).map_or(0.0, |b| *b);
+    let flows = scenario.flows.len();
+    let own = if flows > CURVES { CURVES - 1 } else { flows };
+    let mut names: Vec<String> = scenario.flows[..own].iter().map(|f| f.name.clone()).collect();
+    if flows > own {
+        names.push(format!("{} others", flows - own));
+    }
+    let of = |curve: usize, second: usize| -> f64 {
+        if curve < own { bits(curve, second) } else { (own..flows).map(|f| bits(f, second)).sum() }
+    };
+    let all = |second: usize| -> f64 { (0..flows).map(|flow| bits(flow, second)).sum() };
+    let curves = |value: &dyn Fn(usize, usize) -> i64| -> Vec<Series> {
+        let series = names.iter().enumerate().map(|(curve, name)| {
+            let mark = if curve < 8 { Mark::Step } else { Mark::DashedStep };
+            let values = (0..whole).map(|second| value(curve, second)).collect();
+            Series::new(name, Role::Nth(curve as u8), mark).with_points(ends(values))
+        });
+        series.collect()
+    };
+    let rates = curves(&|curve, second| of(curve, second) as i64);
+    let mut shares = curves(&|curve, second| match all(second) {
+        sum if sum > 0.0 => (of(curve, second) * 1_000.0 / sum) as i64,
+        _ => 0,
+    });
+    let even = Series::new("even share of all flows", Role::Event, Mark::Dashes);
+    shares.push(even.with_points([(0, 1_000 / flows as i64), (at(whole), 1_000 / flows as i64)]));
+    let index = |second: usize| seconds.jain_index.get(second).copied().flatten();
+    let known = (0..whole).filter_map(|s| index(s).map(|index| (at(s), (index * 1_000.0) as i64)));
+    let mut jain = vec![Series::new("Jain's index", Role::Rate, Mark::Step).with_points(known)];
+    let from = (fair_from() * 1_000.0) as i64;
+    let line = Series::new("fair from here", Role::Event, Mark::Dashes);
+    jain.push(line.with_points([(0, from), (at(whole), from)]));
+    if let Some(span) = fair.convergence_s {
+        let last = scenario.flows.iter().map(|flow| flow.start.as_secs_f64()).fold(0.0, f64::max);
+        let mut moment = Series::new("fair shares", Role::Event, Mark::Moments);
+        moment.push(((last + span) * 1e9) as i64, 0, "fair shares");
+        jain.push(moment);
+    }
+    Plots {
+        id: format!("{prefix}shares"),
+        title: "Shares, second by second".into(),
+        x: panels::time(),
+        panels: vec![
+            Panel::new(Axis::new("goodput in each second", "bit/s", 0), rates).height(200),
+            Panel::new(Axis::new("share of what all read", "%", 1), shares).height(200),
+            Panel::new(Axis::new("Jain's index of the flows under way", "", 3), jain)
+                .height(150)
+                .note("Of whole seconds with at least two flows under way."),
+        ],
+    }
+}
+
+/// What lines did.
+fn lines(report: &SharingReport) -> Part {
+    let column = |name: &str| match name {
+        "link" | "queue" => Column::words(name),
+        _ => Column::numbers(name),
+    };
+    let rows = rows_of_lines(report).map(|row| row.map(Cell::from).into());
+    Part::Table(Table {
+        caption: "Links".into(),
+        columns: LINES.map(column).into(),
+        rows: rows.collect(),
+        note: "Delays are those of the packets sent, from their coming until the line takes them."
+            .into(),
+        ..Table::default()
+    })
+}
+
+/// How the waits are distributed.
+fn waits(sharing: &Sharing, prefix: &str) -> Plots {
+    let mut series = Vec::new();
+    for (number, (key, steps)) in sharing.waits().filter(|(_, steps)| !steps.is_empty()).enumerate()
+    {
+        let mark = if number < 8 { Mark::Step } else { Mark::DashedStep };
+        // Nothing waits less than not at all.
+        let start = steps.first().filter(|(wait, _)| !wait.is_zero()).map(|_| (0, 0));
+        let points =
+            start.into_iter().chain(steps.iter().map(|(wait, part)| (span(*wait), *part as i64)));
+        series.push(Series::new(key, Role::Nth(number as u8), mark).with_points(points));
+    }
+    let panel = Panel::new(Axis::new("packets that wait no longer", "%", 1), series)
+        .height(220)
+        .note("Waits are exact to a part in 128.");
+    Plots {
+        id: format!("{prefix}waits"),
+        title: "Queue delay of the packets of each line".into(),
+        x: Axis::new("queue delay", "s", 9),
+        panels: vec![panel],
+    }
+}

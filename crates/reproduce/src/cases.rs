@@ -1,0 +1,213 @@
+//! Published cases: every figure of a document beside what Ackclock measures.
+//!
+//! Reading order: [`row`] (a figure, its kind, its band), [`slow_start_lro`] (the first case),
+//! [`reordering`], [`mathis`] and [`cubic_hz`] (the others); [`text`], [`ledger`] and [`Report`] (how
+//! results are shown).
+
+pub mod cubic_hz;
+pub mod ledger;
+pub mod mathis;
+pub mod reordering;
+pub mod row;
+pub mod slow_start_lro;
+pub mod text;
+
+use serde::Serialize;
+
+use runner::leave::{self, NEVER};
+use scenario::{self, Loaded, Overrides};
+
+pub use row::{Figure, Kind, Row};
+pub use runner::leave::Stop;
+
+/// A case that can be run.
+#[derive(Debug, Clone, Copy)]
+pub struct Case {
+    /// Name on the command line.
+    pub id: &'static str,
+    /// What it shows.
+    pub title: &'static str,
+    /// Where the figures were published.
+    pub source: &'static str,
+    run: fn(Stop<'_>) -> Result<Measured, CaseError>,
+}
+
+/// All cases, in the order they are run.
+pub const CASES: &[Case] = &[
+    Case {
+        id: "slow-start-lro",
+        title: "FreeBSD's slow start starved by LRO",
+        source: "Chen Shuo, freebsd-net, 2 May 2023: Cwnd grows slowly during slow-start due to \
+                 LRO of the receiver side",
+        run: slow_start_lro::measure,
+    },
+    Case {
+        id: "reordering",
+        title: "Groups of packets that arrive last first, and what FreeBSD's stacks make of it",
+        source: "R. Stewart, FreeBSD Journal: Improving TCP's Responses to Reordering",
+        run: reordering::measure,
+    },
+    Case {
+        id: "mathis",
+        title: "QUIC NewReno on a lossy link, against the formula of Mathis",
+        source: "Congestion Avoidance on a lossy link: the Mathis experiment in INET's QUIC model",
+        run: mathis::measure,
+    },
+    Case {
+        id: "cubic-hz",
+        title: "CUBIC's TCP-friendly window and the kernel's tick",
+        source: "Cheng Cui, FreeBSD review D46546, 5 September 2024: cc_cubic: use newreno to \
+                 emulate AIMD in TCP-friendly region",
+        run: cubic_hz::measure,
+    },
+];
+
+/// The case of that name.
+pub fn find(id: &str) -> Option<&'static Case> {
+    CASES.iter().find(|case| case.id == id)
+}
+
+/// A declared input of a case.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Knob {
+    /// Name, as it stands in the scenario.
+    pub name: String,
+    /// Value with its unit.
+    pub value: String,
+    /// The document or kernel source it comes from, or from what it was inferred.
+    pub source: String,
+}
+
+impl Knob {
+    pub(crate) fn new(name: &str, value: &str, source: &str) -> Self {
+        Self { name: name.into(), value: value.into(), source: source.into() }
+    }
+}
+
+/// What a case's own code returns.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Measured {
+    /// Inputs it declares.
+    pub knobs: Vec<Knob>,
+    /// Figures.
+    pub rows: Vec<Row>,
+    /// Text to print below the table: a trace side by side, an explanation.
+    pub exhibit: String,
+}
+
+/// Results of a case.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CaseResult {
+    /// Name on the command line.
+    pub id: &'static str,
+    /// What it shows.
+    pub title: &'static str,
+    /// Where the figures were published.
+    pub source: &'static str,
+    /// Inputs it declares.
+    pub knobs: Vec<Knob>,
+    /// Figures.
+    pub rows: Vec<Row>,
+    /// Text to print below the table.
+    #[serde(skip)]
+    pub exhibit: String,
+}
+
+impl CaseResult {
+    /// Does every asserted figure hold?
+    pub fn holds(&self) -> bool {
+        self.rows.iter().all(|row| row.holds != Some(false))
+    }
+}
+
+/// Results of a run of cases, as `ackclock reproduce --json` prints them.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Report {
+    /// Version of Ackclock.
+    pub version: &'static str,
+    /// One for each case, in the order run.
+    pub cases: Vec<CaseResult>,
+}
+
+/// A case could not be run; its own inputs are at fault.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CaseError(
+    /// What went wrong.
+    pub String,
+);
+
+impl core::fmt::Display for CaseError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl core::error::Error for CaseError {}
+
+/// Loads a scenario of a case with overrides.
+pub(crate) fn load(text: &str, name: &str, set: &[&str]) -> Result<Loaded, CaseError> {
+    let overrides =
+        Overrides { set: set.iter().map(|s| (*s).to_owned()).collect(), ..Overrides::default() };
+    scenario::load(text, name, &overrides).map_err(|errors| {
+        let lines: Vec<_> = errors.iter().map(ToString::to_string).collect();
+        CaseError(lines.join("\n"))
+    })
+}
+
+/// Runs a loaded scenario under an observer.
+pub(crate) fn run(
+    loaded: &Loaded,
+    observer: &mut impl sim::Observer,
+    stop: Stop<'_>,
+) -> Result<sim::Outcome, CaseError> {
+    leave::run(&loaded.scenario, observer, stop).map_err(|error| CaseError(format!("{error:?}")))
+}
+
+impl Case {
+    /// Runs the case.
+    ///
+    /// # Errors
+    /// [`CaseError`] if its scenario or its published text cannot be read.
+    pub fn run(&self) -> Result<CaseResult, CaseError> {
+        self.until(&NEVER)
+    }
+
+    /// The same; leaves its runs once `stop` is set, by unwinding with [`runner::leave::Left`].
+    ///
+    /// # Errors
+    /// As for [`Case::run`].
+    pub fn until(&self, stop: Stop<'_>) -> Result<CaseResult, CaseError> {
+        let measured = (self.run)(stop)?;
+        Ok(CaseResult {
+            id: self.id,
+            title: self.title,
+            source: self.source,
+            knobs: measured.knobs,
+            rows: measured.rows,
+            exhibit: measured.exhibit,
+        })
+    }
+}
+
+impl Report {
+    /// A report of no case yet.
+    pub const fn new() -> Self {
+        Self { version: env!("CARGO_PKG_VERSION"), cases: Vec::new() }
+    }
+
+    /// The report as JSON, a line break at its end.
+    pub fn to_json(&self) -> String {
+        text::pretty(self)
+    }
+
+    /// Does every asserted figure of every case hold?
+    pub fn holds(&self) -> bool {
+        self.cases.iter().all(CaseResult::holds)
+    }
+}
+
+impl Default for Report {
+    fn default() -> Self {
+        Self::new()
+    }
+}

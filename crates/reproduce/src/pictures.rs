@@ -1,0 +1,248 @@
+//! The pictures of README and docs, drawn from runs.
+//!
+//! `cargo xtask docs` writes them; a test there refuses one that is not the present
+//! program's.
+
+use record::{Event, Recorder, SenderState, Who};
+use trace::svg::{Axis, Chart, Draw, Mark, Panel, Point, Series};
+use units::{Duration, HostId, Instant};
+
+use crate::cases::mathis;
+use crate::cases::reordering::map::{self, Fate};
+use crate::cases::slow_start_lro::{RAMP, TRACE};
+use crate::cases::{CaseError, load, run};
+use export::curves::{Curve, Curves, TIME, push, render};
+use runner::leave::NEVER;
+
+/// A picture by the name of its file.
+#[derive(Debug, Clone, Copy)]
+pub struct Picture {
+    /// File name, in `docs/pictures`.
+    pub file: &'static str,
+    draw: fn() -> Result<String, CaseError>,
+}
+
+impl Picture {
+    /// The picture as SVG.
+    ///
+    /// # Errors
+    /// [`CaseError`] if its scenario cannot be run.
+    pub fn draw(&self) -> Result<String, CaseError> {
+        (self.draw)()
+    }
+}
+
+/// All pictures.
+pub const PICTURES: &[Picture] = &[
+    Picture { file: "slow-start-trace.svg", draw: slow_start_trace },
+    Picture { file: "slow-start-ramp.svg", draw: slow_start_ramp },
+    Picture { file: "reordering-map.svg", draw: reordering_map },
+    Picture { file: "mathis-cycle.svg", draw: mathis_cycle },
+];
+
+/// The scenario of the case `reordering`.
+pub(crate) const REORDERING: &str = include_str!("../../../scenarios/reordering.toml");
+
+/// Window and flight of a scenario's first flow.
+pub(crate) fn curve(text: &str, name: &str, set: &[&str]) -> Result<Curve, CaseError> {
+    let loaded = load(text, name, set)?;
+    let mut curves = Curves::new(&loaded.scenario);
+    run(&loaded, &mut curves, &NEVER)?;
+    Ok(curves.curves().first().cloned().unwrap_or_default())
+}
+
+fn until(points: &[Point], end: Duration) -> Vec<Point> {
+    let end = i64::try_from(end.as_nanos()).unwrap_or(i64::MAX);
+    points.iter().copied().filter(|point| point.x <= end).collect()
+}
+
+/// The mail's transfer: window and flight of its first second.
+fn slow_start_trace() -> Result<String, CaseError> {
+    let curve = curve(TRACE, "slow-start-lro.toml", &[])?;
+    let second = Duration::from_secs(1);
+    let (cwnd, flight) = (until(&curve.cwnd, second), until(&curve.flight, second));
+    let series = |name, look, points| Series { name, look, draw: Draw::Step, points };
+    Ok(render(&Chart {
+        title: "Two segments a round trip: FreeBSD 13.2 behind a receiver that merges",
+        subtitle: "scenarios/slow-start-lro.toml, seed 1: the transfer of the mail, its first second",
+        x: TIME,
+        panels: vec![Panel {
+            y: Axis { title: "window and flight", unit: "MSS", decimals: 3 },
+            series: vec![series("congestion window", 0, &cwnd), series("in flight", 1, &flight)],
+            ..Panel::default()
+        }],
+        marks: vec![Mark { at: 401_800_000, label: "the mail's trace ends" }],
+        ..Chart::default()
+    }))
+}
+
+/// Flights on the way to 100 Mbit/s, by who merges.
+pub(crate) fn ramps() -> Result<Vec<(&'static str, Vec<Point>)>, CaseError> {
+    let lro = "host.sender.lro=true";
+    let variants: [(&str, &[&str]); 5] = [
+        (
+            "Linux sender",
+            &["host.sender.profile=linux-6.18", "host.sender.cc=reno", "host.sender.knobs={}"],
+        ),
+        ("receiver merges", &[]),
+        ("sender's LRO merges 2 ACKs", &[lro, "host.sender.rx_budget=2"]),
+        ("sender's LRO merges 5 ACKs", &[lro, "host.sender.rx_budget=5"]),
+        ("all ACKs of a round trip merged", &[lro]),
+    ];
+    let mut curves = Vec::new();
+    for (name, set) in variants {
+        let curve = curve(RAMP, "slow-start-ramp.toml", &[&["duration=43s"], set].concat())?;
+        // What lies beyond the target would only squeeze the rest.
+        let end = curve.flight.iter().position(|point| point.y >= 863_000);
+        let kept = &curve.flight[..end.map_or(curve.flight.len(), |end| end + 1)];
+        let peaks: Vec<Point> = kept
+            .iter()
+            .scan(0, |peak, point| {
+                let higher = point.y > *peak;
+                *peak = (*peak).max(point.y);
+                Some(higher.then_some(Point { x: point.x, y: point.y.min(863_000) }))
+            })
+            .flatten()
+            .collect();
+        curves.push((name, peaks));
+    }
+    Ok(curves)
+}
+
+fn slow_start_ramp() -> Result<String, CaseError> {
+    let curves = ramps()?;
+    let series = curves.iter().enumerate().map(|(number, (name, points))| Series {
+        name,
+        look: number as u8,
+        draw: Draw::Line,
+        points,
+    });
+    Ok(render(&Chart {
+        title: "From 10 segments to 100 Mbit/s at 100 ms: who merges ACKs decides",
+        subtitle: "scenarios/slow-start-ramp.toml, seed 1: largest flight so far, up to 863 segments",
+        x: TIME,
+        panels: vec![Panel {
+            y: Axis { title: "flight", unit: "MSS", decimals: 3 },
+            series: series.collect(),
+            height: 320,
+        }],
+        ..Chart::default()
+    }))
+}
+
+/// A stack, and what it makes of each gap and group.
+pub(crate) type FateMap = (&'static str, Vec<(Fate, Point)>);
+
+/// What each stack takes reversed groups for: microseconds, packets of a group.
+pub(crate) fn fates() -> Result<Vec<FateMap>, CaseError> {
+    let mut all = Vec::new();
+    for stack in map::STACKS {
+        let mut points = Vec::new();
+        for us in map::GAPS_US {
+            for group in map::GROUPS {
+                let point = Point { x: us as i64, y: i64::from(group) };
+                points.push((map::fate(stack, group, us, &NEVER)?, point));
+            }
+        }
+        all.push((stack.name, points));
+    }
+    Ok(all)
+}
+
+/// Where each stack takes reversed groups for losses.
+fn reordering_map() -> Result<String, CaseError> {
+    let fates =
+        [(Fate::Spared, "nothing lost"), (Fate::Undone, "taken back"), (Fate::Fooled, "fooled")];
+    let all: Vec<_> = self::fates()?
+        .into_iter()
+        .map(|(name, points)| {
+            let of = |fate: Fate| -> Vec<Point> {
+                let mut of: Vec<Point> =
+                    points.iter().filter(|(known, _)| *known == fate).map(|(_, p)| *p).collect();
+                of.sort_by_key(|point| (point.y, point.x));
+                of
+            };
+            (name, fates.map(|(fate, _)| of(fate)))
+        })
+        .collect();
+    let panels = all.iter().map(|(name, points)| Panel {
+        y: Axis { title: name, unit: "packets of a group", decimals: 0 },
+        series: fates
+            .iter()
+            .zip(points)
+            .zip(0..)
+            .map(|(((_, name), points), look)| Series { name, look, draw: Draw::Points, points })
+            .collect(),
+        ..Panel::default()
+    });
+    Ok(render(&Chart {
+        title: "Groups that arrive last first: which of them a stack takes for losses",
+        subtitle: "scenarios/reordering.toml, seed 1: 1 MB for each gap and size of group",
+        x: Axis { title: "from the first packet of a group to its last", unit: "ms", decimals: 3 },
+        panels: panels.collect(),
+        ..Chart::default()
+    }))
+}
+
+/// What a QUIC sender holds, in thousandths of a packet.
+#[derive(Debug, Default)]
+pub(crate) struct QuicCurves {
+    pub(crate) cwnd: Vec<Point>,
+    pub(crate) in_flight: Vec<Point>,
+    pub(crate) partial: Vec<Point>,
+}
+
+/// When the picture of the limit cycle begins.
+const CYCLE_FROM: Duration = Duration::from_millis(3_000);
+
+impl Recorder for QuicCurves {
+    const ON: bool = true;
+
+    fn record(&mut self, at: Instant, who: Who, _: Event, state: Option<&SenderState>) {
+        let (Some(state), HostId(0)) = (state, who.host) else { return };
+        let since = at.since(Instant::ZERO + CYCLE_FROM);
+        if since.is_zero() {
+            return;
+        }
+        let x = i64::try_from(since.as_nanos()).unwrap_or(i64::MAX);
+        let packets = |bytes: units::Bytes| (bytes.get() * 1_000 / state.mss.get().max(1)) as i64;
+        push(&mut self.cwnd, x, packets(state.cwnd));
+        push(&mut self.in_flight, x, packets(state.in_flight));
+        push(&mut self.partial, x, packets(state.partial_acked));
+    }
+}
+
+impl sim::Observer for QuicCurves {}
+
+/// 50 ms of the Mathis experiment behind a receiver that acknowledges every n-th packet.
+pub(crate) fn quic_curves(every: u32) -> Result<QuicCurves, CaseError> {
+    let acks = format!("host.server.knobs.numReceivedAckElicitingsBeforeAck={every}");
+    let loaded = load(mathis::SCENARIO, "mathis.toml", &["duration=3.05s", &acks])?;
+    let mut curves = QuicCurves::default();
+    run(&loaded, &mut curves, &NEVER)?;
+    Ok(curves)
+}
+
+/// The limit cycles of the Mathis experiment: window, flight and counter.
+fn mathis_cycle() -> Result<String, CaseError> {
+    let runs = [("ACK every packet", quic_curves(1)?), ("ACK every other packet", quic_curves(2)?)];
+    let panels = runs.iter().map(|(title, curves)| {
+        let series = |name, look, points| Series { name, look, draw: Draw::Step, points };
+        Panel {
+            y: Axis { title, unit: "packets", decimals: 3 },
+            series: vec![
+                series("cwnd", 0, &curves.cwnd),
+                series("bytesInFlight", 1, &curves.in_flight),
+                series("partialBytesAcked", 2, &curves.partial),
+            ],
+            ..Panel::default()
+        }
+    });
+    Ok(render(&Chart {
+        title: "QUIC under periodic loss: cycles of 7 and of 8 round trips",
+        subtitle: "scenarios/mathis.toml, seed 1: 50 ms from a second after the start, RTT 2 ms",
+        x: TIME,
+        panels: panels.collect(),
+        ..Chart::default()
+    }))
+}

@@ -1,0 +1,251 @@
+//! What each case shows, in words and plots.
+
+use report::page::Part;
+use report::plots::{Axis, Mark, Panel, Plots, Role, Series};
+use theory::sawtooth::{self, ExtraRtts};
+use trace::svg::Point;
+use units::Duration;
+
+use crate::cases::reordering::map::Fate;
+use crate::cases::{CaseError, cubic_hz, load, mathis, slow_start_lro};
+use crate::pictures::{self, QuicCurves};
+use pages::run_page::plots_of;
+
+/// The story of the case of that name; empty for one without.
+pub(super) fn of(id: &str) -> Result<Vec<Part>, CaseError> {
+    match id {
+        "slow-start-lro" => slow_start(),
+        "reordering" => reordering(),
+        "mathis" => mathis(),
+        "cubic-hz" => cubic(),
+        _ => Ok(Vec::new()),
+    }
+}
+
+fn text(words: &str) -> Part {
+    Part::Text(words.to_owned())
+}
+
+fn curve(name: &str, role: Role, mark: Mark, points: &[Point]) -> Series {
+    Series::new(name, role, mark).with_points(points.iter().map(|point| (point.x, point.y)))
+}
+
+fn time() -> Axis {
+    Axis::new("time", "s", 9)
+}
+
+fn slow_start() -> Result<Vec<Part>, CaseError> {
+    let mail = load(slow_start_lro::TRACE, "slow-start-lro.toml", &[])?;
+    let mail = plots_of(&mail, "mail", "The transfer of the mail, segment by segment")
+        .map_err(CaseError)?;
+    let ramps = pictures::ramps()?;
+    let series = ramps
+        .iter()
+        .zip(0..)
+        .map(|((name, points), number)| curve(name, Role::Nth(number), Mark::Line, points));
+    let flight = Axis::new("largest flight so far", "MSS", 3);
+    let ramps = Plots {
+        id: "ramps".into(),
+        title: "From the initial window to the full path, by who merges ACKs".into(),
+        x: time(),
+        panels: vec![Panel::new(flight, series.collect()).height(320).note(
+            "The same path and the same transfer each time; only who merges what differs. Each \
+             line ends where the window fills 100 Mbit/s.",
+        )],
+    };
+    Ok(vec![
+        text(
+            "A receiver whose network card merges segments acknowledges once per aggregate. \
+             FreeBSD's slow start adds at most two segments for each acknowledgment, however much \
+             that covers: instead of doubling, the window grows by a fixed step a round trip.",
+        ),
+        Part::Plots(mail),
+        text(
+            "Merging at the receiver is not the whole story: soon several aggregates fit a flight, \
+             and each brings an ACK. What makes the ramp of the mail so long is that the sender's \
+             own LRO merges the returning ACKs too, and does not count them.",
+        ),
+        Part::Plots(ramps),
+    ])
+}
+
+fn reordering() -> Result<Vec<Part>, CaseError> {
+    let set = [
+        "duration=700ms",
+        "path.0.forward.2.reorder.gap=5ms",
+        "path.0.forward.2.reorder.timeout=5500us",
+    ];
+    let loaded = load(pictures::REORDERING, "reordering.toml", &set)?;
+    let fooled = plots_of(&loaded, "groups", "The base stack behind groups of four turned around")
+        .map_err(CaseError)?;
+    let fates = [
+        (Fate::Spared, "nothing taken for lost", Role::Ack, Mark::Dots),
+        (Fate::Undone, "taken back", Role::Window, Mark::Diamonds),
+        (Fate::Fooled, "fooled for good", Role::Again, Mark::Crosses),
+    ];
+    let maps = pictures::fates()?;
+    let panels = maps.iter().map(|(name, points)| {
+        let series = fates.iter().map(|(fate, name, role, mark)| {
+            let of = points.iter().filter(|(known, _)| known == fate).map(|(_, point)| *point);
+            curve(name, *role, *mark, &of.collect::<Vec<_>>())
+        });
+        let title = format!("{name}: packets of a group");
+        Panel { from_zero: true, ..Panel::new(Axis::new(&title, "", 0), series.collect()) }
+    });
+    let map = Plots {
+        id: "map".into(),
+        title: "Which gaps and sizes of group fool which stack".into(),
+        x: Axis::new("from the first packet of a group to its last", "ms", 3),
+        panels: panels.collect(),
+    };
+    Ok(vec![
+        text(
+            "A driver that marks garbage as a valid hash makes FreeBSD's LRO hand groups of packets \
+             up last first. No packet is lost. A sender that takes every gap for a loss halves its \
+             window again and again, and sends again what the receiver already has: the ringed bars.",
+        ),
+        Part::Plots(fooled),
+        text("Where the stacks differ: each mark is a transfer of its own."),
+        Part::Plots(map),
+    ])
+}
+
+fn mathis() -> Result<Vec<Part>, CaseError> {
+    let mut panels = Vec::new();
+    for (every, title) in [(1, "ACK every packet"), (2, "ACK every other packet")] {
+        let curves = pictures::quic_curves(every)?;
+        let path = mathis::document_path()?;
+        let plain = ExtraRtts::new(0.0).map_err(|unfit| CaseError(format!("{unfit:?}")))?;
+        let formula = sawtooth(&path, plain, &curves);
+        let lossy = match every {
+            1 => ExtraRtts::EVERY_PACKET,
+            _ => ExtraRtts::every_other_packet(Duration::from_millis(25), &path),
+        };
+        let with_loss = sawtooth(&path, lossy, &curves);
+        let series = vec![
+            curve("in flight", Role::Flight, Mark::Step, &curves.in_flight),
+            curve("partialBytesAcked", Role::Pipe, Mark::Step, &curves.partial).hidden(),
+            curve("cwnd", Role::Window, Mark::Step, &curves.cwnd),
+            curve("sawtooth of the formula", Role::Event, Mark::Dashes, &formula),
+            curve("with the round trips a loss costs", Role::Theory, Mark::Dashes, &with_loss),
+        ];
+        panels.push(Panel::new(Axis::new(title, "packets", 3), series).height(260));
+    }
+    let plots = Plots {
+        id: "sawtooth".into(),
+        title: "INET's QUIC sender beside the sawtooth of the theory".into(),
+        x: time(),
+        panels,
+    };
+    Ok(vec![
+        text(
+            "The formula of Mathis takes a sender for a sawtooth: half the window at each loss, one \
+             packet more each round trip. A real sender must first hear of the loss and then wait \
+             for what it sent after it, so each tooth is longer than the formula's, and the window \
+             is made of whole packets, which locks periodic loss into cycles of their own.",
+        ),
+        Part::Plots(plots),
+    ])
+}
+
+/// The sawtooth that theory draws, from the first loss that the curves show on.
+fn sawtooth(path: &theory::Path, extra: ExtraRtts, curves: &QuicCurves) -> Vec<Point> {
+    let estimate = sawtooth::estimate(path, extra);
+    let (Some(peak), Some(cycle)) = (estimate.peak, estimate.cycle_rtts) else {
+        return Vec::new();
+    };
+    let begin =
+        curves.cwnd.windows(2).find(|pair| pair[1].y < pair[0].y).map_or(0, |pair| pair[1].x);
+    let end = curves.cwnd.last().map_or(0, |point| point.x);
+    let rtt = path.rtt_s() * 1e9;
+    let (low, high) = (peak * 500.0, peak * 1_000.0);
+    let mut corners = Vec::new();
+    let mut at = begin as f64;
+    while (at as i64) < end {
+        corners.push((at, low));
+        if extra.get() > 0.0 {
+            corners.push((at + extra.get() * rtt, low));
+        }
+        at += cycle * rtt;
+        corners.push((at, high));
+    }
+    until(&corners, end as f64)
+}
+
+/// The line through `corners`, cut off at `end`.
+fn until(corners: &[(f64, f64)], end: f64) -> Vec<Point> {
+    let point = |(x, y): (f64, f64)| Point { x: x as i64, y: y as i64 };
+    let inside = corners.iter().take_while(|(x, _)| *x <= end).count();
+    let mut points: Vec<Point> = corners[..inside].iter().copied().map(point).collect();
+    if let (Some(&(x0, y0)), Some(&(x1, y1))) =
+        (inside.checked_sub(1).and_then(|last| corners.get(last)), corners.get(inside))
+    {
+        points.push(point((end, y0 + (y1 - y0) * (end - x0) / (x1 - x0))));
+    }
+    points
+}
+
+fn cubic() -> Result<Vec<Part>, CaseError> {
+    let variants = [
+        ("NewReno, kern.hz 100", "newreno", 100),
+        ("CUBIC before the change, kern.hz 100", "cubic-usec", 100),
+        ("CUBIC before the change, kern.hz 10000", "cubic-usec", 10_000),
+        ("CUBIC with D46546, kern.hz 100", "cubic-d46546", 100),
+    ];
+    let mut panels = Vec::new();
+    for (name, cc, hz) in variants {
+        let set = [
+            format!("host.sender.cc={cc}"),
+            format!("host.sender.knobs.\"kern.hz\"={hz}"),
+            format!("host.sink.knobs.\"kern.hz\"={hz}"),
+            // Four ticks of 10 ms.
+            "duration=40ms".to_owned(),
+        ];
+        let set: Vec<&str> = set.iter().map(String::as_str).collect();
+        let curve_of = pictures::curve(cubic_hz::SCENARIO, "cubic-hz.toml", &set)?;
+        let cwnd = curve("congestion window", Role::Window, Mark::Step, &curve_of.cwnd);
+        panels.push(Panel::new(Axis::new(name, "MSS", 3), vec![cwnd]).height(150));
+    }
+    let plots = Plots {
+        id: "ticks".into(),
+        title: "The window in a LAN that loses every hundredth packet".into(),
+        x: time(),
+        panels,
+    };
+    Ok(vec![
+        text(
+            "CUBIC's TCP-friendly window is the one NewReno would have by now. FreeBSD modelled it \
+             from time, in ticks of kern.hz. In a LAN the next loss often comes before the next \
+             tick: no time has passed, the window does not grow, and each loss takes its share.",
+        ),
+        Part::Plots(plots),
+    ])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_ends_where_the_run_does() {
+        let corners = [(0.0, 10.0), (4.0, 20.0), (4.0, 10.0), (8.0, 20.0)];
+        let line = |end| until(&corners, end).iter().map(|p| (p.x, p.y)).collect::<Vec<_>>();
+        assert_eq!(line(6.0), [(0, 10), (4, 20), (4, 10), (6, 15)]);
+        assert_eq!(line(2.0), [(0, 10), (2, 15)]);
+        assert_eq!(line(9.0), [(0, 10), (4, 20), (4, 10), (8, 20)]);
+        assert_eq!(until(&[], 9.0), []);
+    }
+
+    /// No curve of the page of the case goes on behind the end of its run, 50 ms.
+    #[test]
+    fn the_sawtooth_ends_with_the_run() {
+        let parts = mathis().unwrap();
+        let plots = parts.iter().find_map(|part| match part {
+            Part::Plots(plots) => Some(plots),
+            _ => None,
+        });
+        for series in plots.unwrap().panels.iter().flat_map(|panel| &panel.series) {
+            assert!(series.x.iter().all(|&x| x <= 50_000_000), "{}", series.name);
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! Runs, sweeps and packet scripts, and what came out of them as text, rows and JSON.
+//!
+//! Reading order: [`run_report`] (the result of a run), [`sharing`] (how flows share a link), [`series`]
+//! (columns over time), [`sweep`] (many runs), [`theory_report`] (closed forms beside runs), [`wire_report`]
+//! (a run with real hosts beside one in virtual time), [`packet_scripts`] (a host, packet by packet).
+
+pub mod leave;
+pub mod packet_scripts;
+pub mod run_report;
+pub mod series;
+pub mod sharing;
+pub mod sweep;
+pub mod theory_report;
+pub mod wire_report;

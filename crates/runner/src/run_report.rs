@@ -1,0 +1,346 @@
+//! The result of a run: as JSON for programs, as a table for people.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+use sim::{FlowOutcome, Outcome};
+use units::{Bytes, Duration};
+
+use crate::sharing::{SecondsReport, Sharing, SharingReport};
+use scenario::Loaded;
+
+/// Version of the JSON form; a new field does not change it, a changed or missing one does.
+pub const FORMAT: u32 = 1;
+
+/// What a run measured, with what it takes to repeat it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RunReport {
+    /// [`FORMAT`].
+    pub format: u32,
+    /// Version of Ackclock.
+    pub ackclock: &'static str,
+    /// Title of the scenario.
+    pub title: String,
+    /// Seed of every random stream.
+    pub seed: u64,
+    /// SHA-256 of the scenario's text with all overrides worked in.
+    pub scenario_sha256: String,
+    /// Data packets that the senders put on their paths, those sent again included.
+    pub segments_simulated: u64,
+    /// Virtual time at which the run ended, in seconds.
+    pub ended_s: f64,
+    /// One for each flow, in the order of the scenario.
+    pub flows: Vec<FlowReport>,
+    /// How flows shared, and what lines did; of several flows and of managed queues.
+    #[serde(flatten)]
+    pub sharing: SharingReport,
+    /// What the flows had, second by second; of several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by_second: Option<SecondsReport>,
+}
+
+/// What a run measured of one flow.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FlowReport {
+    /// Name in the scenario.
+    pub name: String,
+    /// Profile of the sending host.
+    pub profile: Cow<'static, str>,
+    /// Congestion control of the sending host.
+    pub cc: Cow<'static, str>,
+    /// Payload bytes the receiving application has read.
+    pub bytes: u64,
+    /// Did the transfer come to its end?
+    pub finished: bool,
+    /// From the first SYN to the last byte read, or to the end of the run.
+    pub duration_s: f64,
+    /// Payload read per second, in bit/s.
+    pub goodput_bps: f64,
+    /// Data packets sent again.
+    pub retransmitted_segments: u64,
+    /// Fast recoveries entered.
+    pub fast_recoveries: u64,
+    /// Times the retransmission timer fired.
+    pub rtos: u64,
+    /// Recoveries and timeouts that proved spurious and were undone.
+    pub spurious_recoveries: u64,
+    /// Largest congestion window.
+    pub max_cwnd_bytes: u64,
+    /// Payload of a full segment.
+    pub mss_bytes: u64,
+    /// Least round trip the sender measured; `None` if it measured none.
+    pub min_rtt_s: Option<f64>,
+    /// What requests took; left out for a flow without any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency: Option<LatencyReport>,
+}
+
+/// How long responses took, each from the write of the request to the last byte read.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LatencyReport {
+    /// Requests that were answered.
+    pub requests: u64,
+    /// The shortest.
+    pub min_s: f64,
+    /// The middle one; of an even number, the lower of the two.
+    pub median_s: f64,
+    /// The longest.
+    pub max_s: f64,
+}
+
+impl From<&sim::Latency> for LatencyReport {
+    fn from(latency: &sim::Latency) -> Self {
+        Self {
+            requests: latency.requests,
+            min_s: latency.min.as_secs_f64(),
+            median_s: latency.median.as_secs_f64(),
+            max_s: latency.max.as_secs_f64(),
+        }
+    }
+}
+
+impl RunReport {
+    /// The report of a run of `loaded`.
+    pub fn new(loaded: &Loaded, outcome: &Outcome) -> Self {
+        Self {
+            format: FORMAT,
+            ackclock: env!("CARGO_PKG_VERSION"),
+            title: loaded.scenario.title.clone(),
+            seed: loaded.scenario.seed,
+            scenario_sha256: loaded.sha256.clone(),
+            segments_simulated: outcome.segments,
+            ended_s: outcome.ended.as_secs_f64(),
+            flows: outcome.flows.iter().map(FlowReport::new).collect(),
+            sharing: SharingReport::default(),
+            by_second: None,
+        }
+    }
+
+    /// With what was seen of sharing.
+    #[must_use]
+    pub fn with(mut self, seen: &Sharing, loaded: &Loaded, outcome: &Outcome) -> Self {
+        self.sharing = seen.report(&loaded.scenario, outcome);
+        self.by_second = seen.seconds(&loaded.scenario, outcome);
+        self
+    }
+
+    /// The report as JSON, pretty-printed, with a newline at the end.
+    pub fn to_json(&self) -> String {
+        // No map with keys other than strings and no fallible serializer is in it.
+        let json = serde_json::to_string_pretty(self).unwrap_or_default();
+        json + "\n"
+    }
+}
+
+impl FlowReport {
+    /// Of a flow that ended so.
+    pub fn new(flow: &FlowOutcome) -> Self {
+        Self {
+            name: flow.name.clone(),
+            profile: flow.profile.into(),
+            cc: flow.cc.into(),
+            bytes: flow.bytes.get(),
+            finished: flow.finished,
+            duration_s: flow.duration.as_secs_f64(),
+            goodput_bps: flow.goodput_bps(),
+            retransmitted_segments: flow.retransmitted_segments,
+            fast_recoveries: flow.fast_recoveries,
+            rtos: flow.rtos,
+            spurious_recoveries: flow.spurious_recoveries,
+            max_cwnd_bytes: flow.max_cwnd.get(),
+            mss_bytes: flow.mss.get(),
+            min_rtt_s: flow.min_rtt.map(Duration::as_secs_f64),
+            latency: flow.latency.as_ref().map(LatencyReport::from),
+        }
+    }
+}
+
+const HEADINGS: [&str; 11] = [
+    "flow",
+    "profile",
+    "cc",
+    "read",
+    "in",
+    "goodput",
+    "resent",
+    "recoveries",
+    "timeouts",
+    "max cwnd",
+    "min RTT",
+];
+
+/// The result as a table, one row for each flow, with a line about the run above it.
+pub fn table(loaded: &Loaded, outcome: &Outcome) -> String {
+    let title = match loaded.scenario.title.as_str() {
+        "" => String::new(),
+        title => format!("{title}\n"),
+    };
+    let mut rows = vec![headings()];
+    rows.extend(outcome.flows.iter().map(|flow| flow_row(&flow.name, &FlowReport::new(flow))));
+    format!(
+        "{title}seed {}, {} data segments in {} s of virtual time\n\n{}",
+        loaded.scenario.seed,
+        outcome.segments,
+        seconds(Duration::from_nanos(outcome.ended.as_nanos())),
+        aligned(&rows)
+    )
+}
+
+/// Headings of [`flow_row`].
+pub fn headings() -> Vec<String> {
+    HEADINGS.map(str::to_owned).to_vec()
+}
+
+/// A row of the table under a name of its own, from a report.
+pub fn flow_row(name: &str, flow: &FlowReport) -> Vec<String> {
+    let span = |seconds: f64| Duration::from_nanos((seconds * 1e9 + 0.5) as u64);
+    let unfinished = if flow.finished { "" } else { " (unfinished)" };
+    let undone = match flow.spurious_recoveries {
+        0 => String::new(),
+        n => format!(" ({n} undone)"),
+    };
+    vec![
+        name.to_owned(),
+        flow.profile.to_string(),
+        flow.cc.to_string(),
+        Bytes(flow.bytes).to_string(),
+        format!("{} s{unfinished}", seconds(span(flow.duration_s))),
+        format!("{:.2} Mbit/s", flow.goodput_bps / 1e6),
+        flow.retransmitted_segments.to_string(),
+        format!("{}{undone}", flow.fast_recoveries),
+        flow.rtos.to_string(),
+        window(Bytes(flow.max_cwnd_bytes), Bytes(flow.mss_bytes)),
+        flow.min_rtt_s.map_or_else(|| "unknown".to_owned(), |rtt| spaced(span(rtt))),
+    ]
+}
+
+/// As it prints, with a blank before the unit.
+pub fn spaced(span: Duration) -> String {
+    let text = span.to_string();
+    let unit = text.find(|c: char| c.is_alphabetic()).unwrap_or(text.len());
+    format!("{} {}", &text[..unit], &text[unit..])
+}
+
+/// To the millisecond, rounded to the nearest.
+fn seconds(span: Duration) -> String {
+    let millis = (span.as_nanos() + 500_000) / 1_000_000;
+    format!("{}.{:03}", millis / 1_000, millis % 1_000)
+}
+
+/// In bytes and in full segments.
+fn window(cwnd: Bytes, mss: Bytes) -> String {
+    if mss == Bytes::ZERO {
+        return cwnd.to_string();
+    }
+    let tenths = (cwnd.get() * 20 + mss.get()) / (2 * mss.get());
+    match tenths % 10 {
+        0 => format!("{cwnd} ({} MSS)", tenths / 10),
+        tenth => format!("{cwnd} ({}.{tenth} MSS)", tenths / 10),
+    }
+}
+
+/// Rows with their columns under each other, two blanks between.
+pub fn aligned<R: AsRef<[String]>>(rows: &[R]) -> String {
+    let columns = rows.iter().map(|row| row.as_ref().len()).max().unwrap_or_default();
+    let width = |column: usize| {
+        let cells = rows.iter().filter_map(|row| row.as_ref().get(column));
+        cells.map(|cell| cell.chars().count()).max().unwrap_or_default()
+    };
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let line = |row: &R| {
+        let cells = row.as_ref().iter().zip(&widths).map(|(cell, &width)| format!("{cell:width$}"));
+        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned() + "\n"
+    };
+    rows.iter().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use units::Instant;
+
+    use super::*;
+    use scenario::{Overrides, load};
+
+    const SCENARIO: &str = r#"
+title = "two hosts"
+seed = 7
+host.a = { profile = "freebsd-13.2" }
+host.b = { profile = "linux-6.18", cc = "reno" }
+path = [ { from = "a", to = "b", forward = [], return = [] } ]
+flow = [ { name = "bulk", from = "a", to = "b", bulk = "1MB" } ]
+"#;
+
+    fn outcome() -> Outcome {
+        Outcome {
+            flows: vec![FlowOutcome {
+                name: "bulk".into(),
+                profile: "freebsd-13.2",
+                cc: "newreno",
+                bytes: Bytes(1_000_000),
+                finished: true,
+                duration: Duration::from_millis(1_600),
+                retransmitted_segments: 3,
+                fast_recoveries: 2,
+                rtos: 1,
+                spurious_recoveries: 1,
+                max_cwnd: Bytes(15_928),
+                mss: Bytes(1_448),
+                min_rtt: Some(Duration::from_micros(100_250)),
+                latency: None,
+                received_packet_bytes: None,
+            }],
+            segments: 694,
+            ended: Instant::from_nanos(1_700_400_000),
+        }
+    }
+
+    #[test]
+    fn every_number_of_the_table_has_its_unit() {
+        let loaded = load(SCENARIO, "two.toml", &Overrides::default()).unwrap();
+        // 8,000,000 bits in 1.6 s are 5 Mbit/s; 15,928 = 11 * 1,448.
+        let expected = "\
+two hosts
+seed 7, 694 data segments in 1.700 s of virtual time
+
+flow  profile       cc       read       in       goodput      resent  recoveries    timeouts  max cwnd          min RTT
+bulk  freebsd-13.2  newreno  1000000 B  1.600 s  5.00 Mbit/s  3       2 (1 undone)  1         15928 B (11 MSS)  100.25 ms
+";
+        assert_eq!(table(&loaded, &outcome()), expected);
+    }
+
+    #[test]
+    fn an_unfinished_flow_says_so() {
+        let loaded = load(SCENARIO, "two.toml", &Overrides::default()).unwrap();
+        let mut outcome = outcome();
+        outcome.flows[0].finished = false;
+        outcome.flows[0].min_rtt = None;
+        outcome.flows[0].max_cwnd = Bytes(2_172);
+        let table = table(&loaded, &outcome);
+        let row = table.lines().last().unwrap();
+        assert!(row.contains("1.600 s (unfinished)"), "{row}");
+        assert!(row.ends_with("2172 B (1.5 MSS)  unknown"), "{row}");
+    }
+
+    #[test]
+    fn the_json_has_the_promised_fields() {
+        let loaded = load(SCENARIO, "two.toml", &Overrides::default()).unwrap();
+        let json = RunReport::new(&loaded, &outcome()).to_json();
+        let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+        assert_eq!(json["seed"], 7);
+        assert_eq!(json["scenario_sha256"], loaded.sha256);
+        assert_eq!(json["segments_simulated"], 694);
+        let flow = &json["flows"][0];
+        assert_eq!(flow["name"], "bulk");
+        assert_eq!(flow["profile"], "freebsd-13.2");
+        assert_eq!(flow["cc"], "newreno");
+        assert_eq!(flow["bytes"], 1_000_000);
+        assert_eq!(flow["duration_s"], 1.6);
+        assert_eq!(flow["goodput_bps"], 5_000_000.0);
+        assert_eq!(flow["retransmitted_segments"], 3);
+        assert_eq!(flow["fast_recoveries"], 2);
+        assert_eq!(flow["rtos"], 1);
+        assert_eq!(flow["spurious_recoveries"], 1);
+        assert_eq!(flow["max_cwnd_bytes"], 15_928);
+        assert_eq!(flow["min_rtt_s"], 0.10025);
+    }
+}

@@ -1,0 +1,152 @@
+//! A table as lines: the axis down its side as the axis of a chart, a line for each column.
+
+use trace::svg::{Axis, Chart, Draw, Panel, Point, Series};
+
+use super::Pivot;
+use scenario::units_text::{Measure, Quantity};
+
+/// Lines that have a look of their own.
+const MOST: usize = 7;
+/// Values over more than this ratio have an axis of their logarithms.
+const DECADE: f64 = 12.0;
+
+/// Why a table cannot be drawn as lines.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NoLines {
+    /// The side is not one axis of at least two quantities of one kind.
+    Side,
+    /// More columns than can be told from each other.
+    Columns(usize),
+}
+
+/// Places along the axis, and the axis.
+struct Along {
+    at: Vec<i64>,
+    title: String,
+    unit: &'static str,
+    decimals: u32,
+}
+
+impl Pivot {
+    /// As a picture: means as lines, in SVG, with their 95 % confidence intervals.
+    ///
+    /// # Errors
+    /// [`NoLines`] where that makes no sense.
+    pub fn lines(&self, title: &str, subtitle: &str) -> Result<String, NoLines> {
+        let along = self.along().ok_or(NoLines::Side)?;
+        if self.tops.values.len() > MOST {
+            return Err(NoLines::Columns(self.tops.values.len()));
+        }
+        let (scale, unit) = self.unit();
+        let thousandths = |value: f64| (value / scale * 1_000.0) as i64;
+        let mut order: Vec<usize> = (0..along.at.len()).collect();
+        order.sort_by_key(|&side| along.at[side]);
+        let mut means: Vec<Vec<Point>> = vec![Vec::new(); self.tops.values.len()];
+        let mut ends: Vec<Vec<Point>> = vec![Vec::new(); self.tops.values.len()];
+        for side in order {
+            for (top, cell) in self.cells[side].iter().enumerate().filter(|(_, c)| c.count > 0) {
+                let x = along.at[side];
+                means[top].push(Point { x, y: thousandths(cell.mean) });
+                if let Some(half) = cell.confidence() {
+                    // A figure below zero there is not.
+                    let low =
+                        if cell.min < 0.0 { cell.mean - half } else { (cell.mean - half).max(0.0) };
+                    ends[top].push(Point { x, y: thousandths(low) });
+                    ends[top].push(Point { x, y: thousandths(cell.mean + half) });
+                }
+            }
+        }
+        let names: Vec<String> = self.tops.values.iter().map(|top| top.join(", ")).collect();
+        let bars = ends.iter().zip(0..).map(|(points, look)| Series {
+            name: "",
+            look,
+            draw: Draw::Whiskers,
+            points,
+        });
+        let curves = means.iter().zip(&names).zip(0..).map(|((points, name), look)| Series {
+            name,
+            look,
+            draw: Draw::Line,
+            points,
+        });
+        let figure = self.question.figure.short().replace('_', " ");
+        let columns = self.question.columns.join(", ");
+        let by = if columns.is_empty() { String::new() } else { format!(", by {columns}") };
+        let chart = Chart {
+            title,
+            subtitle: &format!("mean{by}, with its 95 % confidence interval; {subtitle}"),
+            x: Axis { title: &along.title, unit: along.unit, decimals: along.decimals },
+            panels: vec![Panel {
+                y: Axis { title: &figure, unit: unit.trim(), decimals: 3 },
+                series: bars.chain(curves).collect(),
+                height: 320,
+            }],
+            ..Chart::default()
+        };
+        let mut svg = Vec::new();
+        // Writing into memory does not fail.
+        let written = chart.write(&mut svg);
+        debug_assert!(written.is_ok());
+        Ok(String::from_utf8_lossy(&svg).into_owned())
+    }
+
+    /// Where the values of the side lie; of keys that change together the first counts.
+    fn along(&self) -> Option<Along> {
+        let key = self.question.rows.first()?;
+        let read = |side: &Vec<String>| Measure::read(side.first()?);
+        let measures: Vec<Measure> = self.sides.values.iter().map(read).collect::<Option<_>>()?;
+        let first = *measures.first()?;
+        let (least, most) = measures
+            .iter()
+            .fold((u64::MAX, 0), |(least, most), m| (least.min(m.steps), most.max(m.steps)));
+        let alike = measures.iter().all(|measure| measure.quantity == first.quantity);
+        let mut seen: Vec<u64> = measures.iter().map(|measure| measure.steps).collect();
+        seen.sort_unstable();
+        if !alike || least == most || seen.windows(2).any(|pair| pair[0] == pair[1]) {
+            return None;
+        }
+        let (unit, decimals) = unit_of(first.quantity, most);
+        let title = self.question.rows.join(", ");
+        if least > 0 && most as f64 / least as f64 > DECADE {
+            let one = 10_u64.pow(decimals) as f64;
+            let place = |m: &Measure| (libm::log10(m.steps as f64 / one) * 1_000.0) as i64;
+            let title = if unit.is_empty() {
+                format!("log10 of {key}")
+            } else {
+                format!("log10 of {key} in {unit}")
+            };
+            return Some(Along {
+                at: measures.iter().map(place).collect(),
+                title,
+                unit: "",
+                decimals: 3,
+            });
+        }
+        let place = |measure: &Measure| i64::try_from(measure.steps).unwrap_or(i64::MAX);
+        Some(Along { at: measures.iter().map(place).collect(), title, unit, decimals })
+    }
+}
+
+/// The unit for values up to so many steps, and the digits of a step behind its decimal point.
+fn unit_of(quantity: Quantity, most: u64) -> (&'static str, u32) {
+    let known: &[(u64, &'static str, u32)] = match quantity {
+        Quantity::Number => &[(0, "", 6)],
+        Quantity::Time => &[(1_000_000_000, "s", 9), (1_000_000, "ms", 6), (0, "us", 3)],
+        Quantity::Size => {
+            &[(1_000_000_000, "GB", 9), (1_000_000, "MB", 6), (1_000, "kB", 3), (0, "B", 0)]
+        }
+        Quantity::Rate => &[
+            (1_000_000_000, "Gbit/s", 9),
+            (1_000_000, "Mbit/s", 6),
+            (1_000, "kbit/s", 3),
+            (0, "bit/s", 0),
+        ],
+        Quantity::Share => &[(0, "%", 10)],
+        Quantity::Packets => &[(0, "packets", 0)],
+        Quantity::Bdp => &[(0, "BDP", 6)],
+    };
+    known
+        .iter()
+        .find(|(from, ..)| most >= *from)
+        .map_or(("", 0), |&(_, unit, digits)| (unit, digits))
+}

@@ -1,0 +1,369 @@
+//! `[sweep]`: a scenario run over a grid, and `-m`, the same as an argument.
+//!
+//! Reading order: [`Study`] here (the whole), `axis` (which keys take which values), `range`
+//! (values between two ends), `only` (which points of the grid count), `grid` (their order), `series`
+//! (what is kept of each run over time).
+//!
+//! The runs are numbered from 0: the first axis changes slowest, repetitions fastest. Repetition
+//! `r` of every point has the seed of the scenario plus `r`, so that points are compared under
+//! the same luck.
+
+mod axis;
+mod grid;
+mod only;
+mod range;
+pub(super) mod series;
+#[cfg(test)]
+mod tests;
+
+use sha2::{Digest, Sha256};
+use sim::scenario::Scenario;
+
+use super::keys::{Fields, Key, Located, Reader, Section};
+use super::kinds::{Sub, Whole, Words};
+use super::overrides::Override;
+use super::source::{Fault, Sources};
+use super::tree::{Node, Value};
+use super::{Overrides, ScenarioError, compose, hex, tree, world};
+pub(super) use axis::Axes;
+use axis::Axis;
+use grid::Grid;
+use only::Only;
+
+pub use series::Plan;
+
+/// Most repetitions of a point.
+const MAX_REPEAT: u64 = 1_000_000;
+
+static AXES: Key<Axes> = Key::optional(
+    "axes",
+    Axes,
+    "none",
+    "keys of the scenario as for `--set`, each with a list of values or a range; several keys with \
+     commas between take lists of values together",
+);
+static REPEAT: Key<Whole> = Key::optional(
+    "repeat",
+    Whole { least: 1, most: MAX_REPEAT },
+    "1",
+    "runs of each point, with the seeds `seed`, `seed` + 1 and so on",
+);
+static ONLY: Key<Words> = Key::optional(
+    "only",
+    Words,
+    "all points",
+    "condition over the axes that points must meet: `\"host.a.cc != cubic or duration >= 10s\"`",
+);
+
+static SERIES: Key<Sub> = Key::optional(
+    "series",
+    Sub(&series::SECTION),
+    "nothing over time",
+    "what is kept of each run over time, in `series/N.csv` of the result",
+);
+
+/// The table.
+pub(super) static SECTION: Section = Section {
+    what: "a sweep",
+    keys: &[&AXES, &REPEAT, &ONLY, &SERIES],
+    one_of: &[],
+    elsewhere: |key| match key {
+        "repetitions" | "runs" | "seeds" => Some("runs of each point are called `repeat`"),
+        "where" | "when" | "if" => Some("a condition is called `only`"),
+        "columns" | "every" | "points" => Some("they stand in a table of their own: `series`"),
+        "host" | "path" | "flow" => Some("axes stand in a table of their own: [sweep.axes]"),
+        _ => None,
+    },
+};
+
+/// What `[sweep]` says.
+#[derive(Default)]
+pub(super) struct Sweep {
+    axes: Vec<Axis>,
+    repeat: Option<u64>,
+    only: Option<Located<String>>,
+    series: Option<Plan>,
+}
+
+/// Reads the table `[sweep]` of the scenario `root`.
+pub(super) fn read(node: &Node, root: &Node, reader: &mut Reader) -> Sweep {
+    let Some(fields) = Fields::open(&SECTION, node, reader) else { return Sweep::default() };
+    Sweep {
+        axes: fields.node(&AXES).map(|node| axis::read(node, root, reader)).unwrap_or_default(),
+        repeat: fields.get(&REPEAT, reader).map(|repeat| repeat.value),
+        only: fields.get(&ONLY, reader),
+        series: fields.node(&SERIES).and_then(|node| series::read(node, reader)),
+    }
+}
+
+/// Changes of a study that its file does not hold.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct StudyOverrides {
+    /// Changes of every run.
+    pub scenario: Overrides,
+    /// Axes, `KEY=VALUE,VALUE` or `KEY=RANGE`; one that the file has is replaced.
+    pub axes: Vec<String>,
+    /// Runs of each point.
+    pub repeat: Option<u64>,
+    /// Condition that points must meet, beside that of the file.
+    pub only: Option<String>,
+}
+
+/// A scenario and the grid it is to be run over.
+pub struct Study<'t> {
+    sources: Sources<'t>,
+    root: Node,
+    text: String,
+    axes: Vec<Axis>,
+    grid: Grid,
+    repeat: u64,
+    seed: u64,
+    only: Vec<String>,
+    series: Option<Plan>,
+    /// What scenarios may name beside what the program has.
+    known: Overrides,
+}
+
+impl core::fmt::Debug for Study<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Study").field("axes", &self.axes()).field("runs", &self.runs()).finish()
+    }
+}
+
+impl<'t> Study<'t> {
+    /// Reads a scenario with its sweep.
+    ///
+    /// # Errors
+    /// All mistakes that can be told apart; each value of each axis was tried beside the first
+    /// values of the others.
+    pub fn load(
+        text: &'t str,
+        file_name: &'t str,
+        overrides: &'t StudyOverrides,
+    ) -> Result<Self, Vec<ScenarioError>> {
+        let (mut sources, file) = Sources::new(file_name, text);
+        let mut root = tree::parse(text, file).map_err(|faults| sources.errors(faults))?;
+        let mut reader = Reader::knowing(&overrides.scenario);
+        let changes = super::changes(&overrides.scenario, &root, &mut sources, &mut reader);
+        for change in &changes {
+            if let Err(fault) = change.apply(&mut root) {
+                reader.report(fault);
+            }
+        }
+        let sweep = match root.take("sweep") {
+            Some(node) => read(&node, &root, &mut reader),
+            None => Sweep::default(),
+        };
+        let mut axes = sweep.axes;
+        for argument in &overrides.axes {
+            let source = sources.add("-m", argument);
+            match axis::parse(argument, source, &root, &mut reader) {
+                Some(axis) => axis::put(&mut axes, axis),
+                None => debug_assert!(!reader.faults.is_empty(), "{argument}"),
+            }
+        }
+        axis::check(&axes, &sources, &mut reader);
+        let mut conditions = Vec::new();
+        if let Some(only) = &sweep.only {
+            conditions.push((only.value.as_str(), only.place));
+        }
+        if let Some(only) = &overrides.only {
+            conditions.push((only, sources.add("--only", only).place(0..only.len())));
+        }
+        let only: Vec<Only> = conditions
+            .iter()
+            .filter_map(|&(text, place)| {
+                Only::parse(text, place, &axes).map_err(|fault| reader.report(fault)).ok()
+            })
+            .collect();
+        let composed = compose(text, &changes)
+            .map_err(|error| sources.errors(vec![Fault::new(file.place(0..0), error.message())]))?;
+        let grid = match Grid::new(&axes, &only) {
+            Ok(grid) => grid,
+            Err(message) => {
+                // The argument comes last; without any condition there is no such mistake.
+                let place = conditions.last().map_or(file.place(0..0), |&(_, place)| place);
+                reader.report(Fault::new(place, message));
+                Grid::default()
+            }
+        };
+        if !reader.faults.is_empty() {
+            return Err(sources.errors(reader.faults));
+        }
+        let repeat = overrides.repeat.or(sweep.repeat).unwrap_or(1);
+        let only = conditions.iter().map(|(text, _)| (*text).to_owned()).collect();
+        let known = overrides.scenario.clone();
+        let series = sweep.series;
+        let study = Self {
+            sources,
+            root,
+            text: composed,
+            axes,
+            grid,
+            repeat,
+            seed: 0,
+            only,
+            series,
+            known,
+        };
+        let seed = study.try_values()?;
+        Ok(Self { seed, ..study })
+    }
+
+    /// Reads the scenario with each value of each axis once; the seed of the first.
+    fn try_values(&self) -> Result<u64, Vec<ScenarioError>> {
+        let first = vec![0; self.axes.len()];
+        let mut faults: Vec<Fault> = Vec::new();
+        let seed = match self.scenario_at(&first) {
+            Ok(scenario) => scenario.seed,
+            Err(wrong) => return Err(self.sources.errors(wrong)),
+        };
+        for (number, axis) in self.axes.iter().enumerate() {
+            for value in 1..axis.len() {
+                let mut point = first.clone();
+                point[number] = value;
+                if let Err(wrong) = self.scenario_at(&point) {
+                    faults.extend(
+                        wrong
+                            .into_iter()
+                            .filter(|fault| !faults.contains(fault))
+                            .collect::<Vec<_>>(),
+                    );
+                }
+            }
+        }
+        if faults.is_empty() { Ok(seed) } else { Err(self.sources.errors(faults)) }
+    }
+
+    fn scenario_at(&self, point: &[usize]) -> Result<Scenario, Vec<Fault>> {
+        let mut root = self.root.clone();
+        let mut reader = Reader::knowing(&self.known);
+        for (axis, &value) in self.axes.iter().zip(point) {
+            for (key, node) in axis.settings(value) {
+                if let Err(fault) = Override::apply_at(&mut root, key, node) {
+                    reader.report(fault);
+                }
+            }
+        }
+        let scenario = world::read(&root, &self.sources, &mut reader);
+        scenario.filter(|_| reader.faults.is_empty()).ok_or(reader.faults)
+    }
+
+    /// Number of runs.
+    pub fn runs(&self) -> u64 {
+        self.grid.points().saturating_mul(self.repeat)
+    }
+
+    /// Runs of each point.
+    pub fn repeat(&self) -> u64 {
+        self.repeat
+    }
+
+    /// Points of the grid before any condition; `u64::MAX` if that many or more.
+    pub fn size(&self) -> u64 {
+        self.grid.size()
+    }
+
+    /// The keys of each axis.
+    pub fn axes(&self) -> Vec<Vec<String>> {
+        self.axes.iter().map(|axis| axis.names().collect()).collect()
+    }
+
+    /// What its file wants kept of each run over time.
+    pub fn series(&self) -> Option<&Plan> {
+        self.series.as_ref()
+    }
+
+    /// Seed of `run`.
+    pub fn seed(&self, run: u64) -> u64 {
+        self.seed.wrapping_add(run % self.repeat) & i64::MAX as u64
+    }
+
+    /// What `run` sets: each key with the text of its value.
+    pub fn settings(&self, run: u64) -> Vec<(String, String)> {
+        let point = self.grid.point(run / self.repeat);
+        let axes = self.axes.iter().zip(point);
+        axes.flat_map(|(axis, value)| axis.names().zip(axis.labels(value)).collect::<Vec<_>>())
+            .collect()
+    }
+
+    /// The scenario of `run`, which is below [`Study::runs`].
+    ///
+    /// # Errors
+    /// What is wrong with this combination of values, though each by itself is right.
+    pub fn scenario(&self, run: u64) -> Result<Scenario, Vec<ScenarioError>> {
+        let point = self.grid.point(run / self.repeat);
+        let mut scenario =
+            self.scenario_at(&point).map_err(|faults| self.sources.errors(faults))?;
+        scenario.seed = self.seed(run);
+        Ok(scenario)
+    }
+
+    /// The scenario of `run` as a text.
+    ///
+    /// # Errors
+    /// As of [`Study::scenario`].
+    pub fn text_of(&self, run: u64) -> Result<String, Vec<ScenarioError>> {
+        self.scenario(run)?;
+        let point = self.grid.point(run / self.repeat);
+        let mut changes: Vec<Override> = Vec::new();
+        for (axis, &value) in self.axes.iter().zip(&point) {
+            changes.extend(axis.settings(value).map(|(key, node)| Override::of(key, node)));
+        }
+        let mut sources = Sources::new("", "").0;
+        changes.push(Override::seed(self.seed(run), &mut sources));
+        let mut text: toml_edit::DocumentMut = self.text.parse().unwrap_or_default();
+        text.remove("sweep");
+        changes.iter().for_each(|change| change.compose(&mut text));
+        Ok(text.to_string())
+    }
+
+    /// The scenario's text with what holds for every run worked in.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// What the runs depend on besides the program, as JSON: the text, axes, repetitions, conditions
+    /// and the SHA-256 of the files that they name.
+    pub fn definition(&self) -> serde_json::Value {
+        let axes: Vec<_> = self
+            .axes
+            .iter()
+            .map(|axis| {
+                let values: Vec<Vec<String>> = (0..axis.len()).map(|v| axis.labels(v)).collect();
+                serde_json::json!({ "keys": axis.names().collect::<Vec<_>>(), "values": values })
+            })
+            .collect();
+        let mut definition = serde_json::json!({
+            "scenario": self.text,
+            "axes": axes,
+            "repeat": self.repeat,
+            "only": self.only,
+        });
+        let files: serde_json::Map<String, serde_json::Value> = self
+            .known
+            .files
+            .digests()
+            .into_iter()
+            .map(|(name, sha256)| (name, sha256.into()))
+            .collect();
+        if !files.is_empty() {
+            definition["files"] = files.into();
+        }
+        definition
+    }
+
+    /// SHA-256 of [`Study::definition`] in lower-case hexadecimal.
+    pub fn sha256(&self) -> String {
+        hex(&Sha256::digest(self.definition().to_string()))
+    }
+}
+
+impl Node {
+    /// Takes the entry `key` out of a table.
+    fn take(&mut self, key: &str) -> Option<Self> {
+        let Value::Table(entries) = &mut self.value else { return None };
+        let at = entries.iter().position(|entry| entry.key == key)?;
+        Some(entries.remove(at).node)
+    }
+}

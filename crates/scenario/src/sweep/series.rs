@@ -1,0 +1,107 @@
+//! `series = { columns = ["cwnd", "flight"], every = "10ms" }`: what is kept of each run over time.
+
+use serde_json::{Value as Json, json};
+use trace::series::{COLUMNS, Columns, Thinning};
+use units::Duration;
+
+use super::super::keys::{Fields, Key, Kind, Reader, Section, Shape};
+use super::super::kinds::{Span, Whole, wrong_kind};
+use super::super::nearest::{did_you_mean, one_of};
+use super::super::source::Fault;
+use super::super::tree::{Node, Value};
+
+/// What is wanted of each run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan {
+    /// Columns, in their order.
+    pub columns: Columns,
+    /// How much is kept.
+    pub thinning: Thinning,
+}
+
+static NAMES: Key<Names> = Key::required(
+    "columns",
+    Names,
+    "columns of the senders' states: `cwnd`, `flight`, `srtt` and the others of \
+     `ackclock run --columns`",
+);
+static EVERY: Key<Span> = Key::optional(
+    "every",
+    Span { least: Duration::from_nanos(1), usual: "ms" },
+    "a row wherever a column changes",
+    "of every span of this length keep the first and last row and those with the lowest and the \
+     highest value of each column",
+);
+static POINTS: Key<Whole> = Key::optional(
+    "points",
+    Whole { least: 16, most: u32::MAX as u64 },
+    "no limit",
+    "keep about so many rows of each flow, and every peak",
+);
+
+/// The table.
+pub(in super::super) static SECTION: Section = Section {
+    what: "`series`",
+    keys: &[&NAMES, &EVERY, &POINTS],
+    one_of: &[],
+    elsewhere: Section::NOT_ELSEWHERE,
+};
+
+/// Reads the table; wrong ones are reported.
+pub(super) fn read(node: &Node, reader: &mut Reader) -> Option<Plan> {
+    let fields = Fields::open(&SECTION, node, reader)?;
+    let columns = fields.get(&NAMES, reader);
+    let every = fields.get(&EVERY, reader);
+    let points = fields.get(&POINTS, reader);
+    if let (Some(_), Some(points)) = (&every, &points) {
+        let message = "`series` has either `every` or `points`, not both";
+        reader.report(Fault::new(points.place, message));
+    }
+    let points = points.map(|points| Thinning::Points(points.value as usize));
+    let thinning = every.map(|every| Thinning::Every(every.value)).or(points);
+    Some(Plan { columns: columns?.value, thinning: thinning.unwrap_or(Thinning::None) })
+}
+
+/// A list of columns.
+struct Names;
+
+impl Shape for Names {
+    fn schema(&self) -> Json {
+        let names = COLUMNS.iter().flat_map(|column| [column.short(), column.name]);
+        let mut names: Vec<&str> = names.collect();
+        names.dedup();
+        json!({ "type": "array", "items": { "enum": names }, "minItems": 1 })
+    }
+
+    fn takes(&self) -> String {
+        "list of names".into()
+    }
+}
+
+impl Kind for Names {
+    type Value = Columns;
+
+    fn read(&self, key: &str, node: &Node, reader: &mut Reader) -> Option<Columns> {
+        let shorts = || COLUMNS.iter().map(|column| column.short());
+        let items = reader.list(key, node)?;
+        if items.is_empty() {
+            let fault = Fault::new(node.place, format!("`{key}` names no column"));
+            reader.report(fault.expected(one_of(shorts())));
+            return None;
+        }
+        let mut names = Vec::new();
+        for item in items {
+            let Value::Text(name) = &item.value else {
+                return wrong_kind(key, item, "the name of a column in quotes", reader);
+            };
+            if Columns::parse(name).is_err() || name.contains(',') {
+                let fault = Fault::new(item.place, format!("there is no column `{name}`"));
+                let guess = did_you_mean(name, shorts());
+                reader.report(fault.expected(one_of(shorts())).hint(guess));
+                return None;
+            }
+            names.push(name.as_str());
+        }
+        Columns::parse(&names.join(",")).ok()
+    }
+}

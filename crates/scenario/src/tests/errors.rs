@@ -1,0 +1,258 @@
+//! What a wrong text is answered with: place and message of each mistake.
+
+use super::*;
+
+/// `SMALL` with one piece replaced has exactly this mistake.
+fn one_mistake(from: &str, to: &str, expected: &str) {
+    assert!(SMALL.contains(from), "{from}");
+    let mistakes = mistakes(&SMALL.replace(from, to), &[]);
+    assert_eq!(mistakes.len(), 1, "{from} -> {to}: {mistakes:?}");
+    assert!(mistakes[0].contains(expected), "{from} -> {to}: {}", mistakes[0]);
+}
+
+#[test]
+fn units_are_asked_for() {
+    one_mistake(
+        "\"5ms\"",
+        "5",
+        r#"test.toml:3:56: `delay` has no unit (expected a duration such as "100ms", found 5); did you mean "5ms"?"#,
+    );
+    one_mistake("\"5ms\"", "\"5\"", r#"found "5"); did you mean "5ms"?"#);
+    one_mistake("\"5ms\"", "0.5", r#"did you mean "0.5ms"?"#);
+    one_mistake("\"5ms\"", "-5", "`delay` is negative");
+    one_mistake("\"5ms\"", "\"-5ms\"", r#"`delay` is negative"#);
+    one_mistake("\"5ms\"", "\"5m\"", r#"did you mean "5min"?"#);
+    one_mistake("\"5ms\"", "\"5MB\"", "`delay` has the unit `MB`, not a unit of time");
+    one_mistake("\"5ms\"", "\"12d\"", "units are ns, us, ms, s, min and h");
+    one_mistake("\"5ms\"", "\"2000000s\"", "`delay` is more than 1000000s, the limit");
+    one_mistake("\"5ms\"", "true", "`delay` has a value of the wrong kind");
+    one_mistake("\"5ms\"", "1e-3", "`delay` has no unit");
+    one_mistake("\"5ms\"", "5ms", r#"test.toml:3:56: this value needs quotes; write "5ms""#);
+    one_mistake("\"5ms\"", "10_000B", "test.toml:3:56: `delay` has no unit");
+    one_mistake("\"1MB\"", "1000000", r#"did you mean "1000000B"?"#);
+    one_mistake("\"1MB\"", "\"1Mb\"", r#"did you mean "1MB" (bytes)?"#);
+    one_mistake("\"1MB\"", "\"2EB\"", "`bulk` is more than 1EB, the limit");
+}
+
+#[test]
+fn names_are_guessed() {
+    one_mistake("profile = \"freebsd", "profil = \"freebsd", "did you mean `profile`?");
+    one_mistake("freebsd-13.2", "freebsd-13.1", "did you mean `freebsd-13.2`?");
+    one_mistake("freebsd-13.2", "windows-11", "`profile` cannot be \"windows-11\"");
+    one_mistake("\"reno\"", "\"htcp\"", "`htcp` is not modelled yet");
+    let bbr = "freebsd-13.2\", cc = \"bbr";
+    one_mistake("freebsd-13.2", bbr, "`bbr` needs the delivery rates of Linux's stack");
+    one_mistake("\"reno\"", "\"cubic-tick\"", "did you mean `cubic-ticks`?");
+    one_mistake("\"reno\"", "\"rneo\"", "did you mean `reno`?");
+    one_mistake("bulk =", "bluk =", "did you mean `bulk`?");
+    one_mistake(
+        "to = \"b\", bulk",
+        "to = \"c\", bulk",
+        "there is no host \"c\" (expected `a` or `b`)",
+    );
+}
+
+#[test]
+fn knobs_are_those_of_the_system() {
+    let with = |knob: &str| format!("freebsd-13.2\", knobs = {{ {knob} }}, cc = \"newreno");
+    let one = |knob: &str, expected: &str| one_mistake("freebsd-13.2", &with(knob), expected);
+    one("\"net.inet.tcp.abc_lvar\" = 2", "did you mean `net.inet.tcp.abc_l_var`?");
+    one("abc_l_var = 2", "did you mean `net.inet.tcp.abc_l_var`?");
+    one(
+        "\"net.ipv4.tcp_sack\" = 1",
+        "`net.ipv4.tcp_sack` is a knob of linux-6.18, not of freebsd-13.2",
+    );
+    one("net.inet.tcp.abc_l_var = 2", "the name of a knob is written in quotes");
+    one("\"net.inet.tcp.abc_l_var\" = 0", "is out of range (expected 1 to 65535, found 0)");
+    one("\"net.inet.tcp.abc_l_var\" = -1", "is out of range");
+    one("\"net.inet.tcp.abc_l_var\" = \"2\"", "has a value of the wrong kind (expected a whole");
+    one("\"net.inet.tcp.sendspace\" = 32768", r#"did you mean "32768B"?"#);
+    one("\"net.inet.tcp.sendspace\" = \"1kB\"", "is out of range (expected 2048 B to");
+    one("\"net.inet.tcp.delacktime\" = 40", r#"did you mean "40ms"?"#);
+    one("\"net.inet.tcp.sack.enable\" = 2", "(expected `true`, `false`, 0 or 1, found 2)");
+}
+
+#[test]
+fn offloads_are_those_of_the_system_and_of_hosts() {
+    one_mistake("freebsd-13.2\"", "freebsd-13.2\", gro = true", "`gro` is Linux's");
+    one_mistake("cc = \"reno\"", "cc = \"reno\", lro = true", "write gro = true");
+    one_mistake("freebsd-13.2\"", "freebsd-13.2\", lro = 1", "`true`, `false` or a table");
+    let hash = |hash: &str, expected: &str| {
+        let lro = format!("freebsd-13.2\", lro = {{ rss_hash = {hash} }}, cc = \"newreno");
+        one_mistake("freebsd-13.2", &lro, expected);
+    };
+    hash("\"randon\"", "did you mean `random`?");
+    hash("4", "`flow`, `random` or a table");
+    hash("{}", "`rss_hash` needs `constant` or `decreasing`");
+    hash("{ constant = 1, decreasing = 4 }", "either `constant` or `decreasing`, not both");
+    hash("{ decreasing = 0 }", "a whole number from 1 to 65536");
+    hash("{ random = true }", "write rss_hash = \"random\"");
+    for offload in ["lro", "gro", "tso"] {
+        let element = format!("{offload} = true");
+        one_mistake("delay = \"5ms\"", &element, "put it under [host.NAME]");
+    }
+    one_mistake("delay = \"5ms\"", "tap = {}", "a capture point sits on a host");
+}
+
+#[test]
+fn elements_do_one_thing() {
+    one_mistake("{ delay = \"5ms\" }", "{}", "an element needs `link`, `delay`, `jitter`,");
+    one_mistake("{ delay = \"5ms\" }", "5", "an element is a table");
+    let both = "{ delay = \"5ms\", link = { rate = \"1Mbit/s\", buffer = \"1p\" } }";
+    one_mistake("{ delay = \"5ms\" }", both, "an element has either `link` or `delay`, not both");
+    let link = |inner: &str| format!("{{ link = {{ {inner} }} }}");
+    let one = |inner: &str, expected: &str| {
+        one_mistake("{ delay = \"5ms\" }", &link(inner), expected);
+    };
+    one("rate = \"1Mbit/s\"", "a link needs `buffer`");
+    one("buffer = \"1p\"", "a link needs `rate`");
+    one("rate = \"0Mbit/s\", buffer = \"1p\"", "`rate` is nothing at all");
+    one("rate = \"1Mbit/s\", buffer = \"0p\"", "this buffer has no room");
+    one("rate = \"1Mbit/s\", buffer = \"1bdp\"", "the delays of the path are 0ns");
+    one("rate = \"1Mbit/s\", buffer = \"1bpd\"", r#"did you mean "1bdp"?"#);
+    one("rate = \"1Mbit/s\", buffer = \"1p\", delay = \"1s\"", "a delay is an element of its own");
+}
+
+#[test]
+fn paths_and_flows_fit_together() {
+    one_mistake(", return = []", "", "test.toml:3:10: a path needs `return`");
+    one_mistake("to = \"b\", forward", "to = \"a\", forward", "a path needs two different hosts");
+    one_mistake("to = \"b\", bulk", "to = \"a\", bulk", "a flow needs two different hosts");
+    one_mistake(
+        "return = [] }",
+        "return = [] }, { from = \"b\", to = \"a\", forward = [], return = [] }",
+        "a second path between \"b\" and \"a\"",
+    );
+}
+
+#[test]
+fn a_missing_path_is_named_by_its_hosts() {
+    let third = "host.c = { profile = \"freebsd-13.2\" }\nflow = [ { name = \"g\", from = \"c\", to = \"b\", bulk = \"1MB\" }, ";
+    one_mistake("flow = [", third, "test.toml:5:10: there is no path between \"c\" and \"b\"");
+}
+
+#[test]
+fn a_mistake_is_not_reported_twice() {
+    // The path's end is wrong; that the flow finds no path follows from it.
+    one_mistake("to = \"b\", forward", "to = \"bb\", forward", "there is no host \"bb\"");
+    // The buffer is wrong; the path is there all the same.
+    one_mistake("delay = \"5ms\"", "delay = \"5\"", "`delay` has no unit");
+}
+
+#[test]
+fn runs_end() {
+    one_mistake("\"1MB\"", "\"unlimited\"", "the run would never end");
+    one_mistake("bulk = \"1MB\"", "paced = { chunk = \"1kB\", every = \"1ms\" }", "never end");
+    one_mistake(
+        "bulk = \"1MB\"",
+        "paced = { chunk = \"0B\", every = \"1ms\", bytes = \"1B\" }",
+        "`chunk` is out of range",
+    );
+    one_mistake(
+        "bulk = \"1MB\"",
+        "paced = { chunk = \"1B\", every = \"0s\", bytes = \"1B\" }",
+        "`every` is too short (expected at least 1us",
+    );
+    one_mistake(
+        "bulk = \"1MB\"",
+        "paced = { every = \"1s\", bytes = \"1B\" }",
+        "`paced` needs `chunk`",
+    );
+    one_mistake(
+        "bulk = \"1MB\"",
+        "bulk = \"1MB\", paced = { chunk = \"1B\", every = \"1s\" }",
+        "either `bulk` or `paced`",
+    );
+    one_mistake(", bulk = \"1MB\"", "", "a flow needs `bulk`, `paced`, `on_off` or `requests`");
+    let text =
+        format!("duration = \"1s\"\n{}", SMALL.replace("\"1MB\"", "\"1MB\", start = \"1s\""));
+    assert!(mistakes(&text, &[])[0].contains("starts when the run is over"));
+}
+
+#[test]
+fn names_are_used_once() {
+    let twice = "{ name = \"f\", from = \"b\", to = \"a\", bulk = \"1MB\" }, { name";
+    one_mistake("{ name", twice, "a second flow of the name \"f\"; the first is on line 4");
+    one_mistake("host.b =", "host.a =", "test.toml:2:6: `a` is defined for a second time");
+    let taps = "tap = [ { host = \"a\" }, { host = \"a\", at = \"stack\" } ]\nflow";
+    one_mistake("flow", taps, "test.toml:4:25: the same capture point on \"a\"");
+}
+
+#[test]
+fn an_empty_text_needs_everything() {
+    let missing = mistakes("", &[]);
+    assert_eq!(missing.len(), 3);
+    for (mistake, key) in missing.iter().zip(["host", "path", "flow"]) {
+        let expected = format!("test.toml:1:1: a scenario needs `{key}`");
+        assert!(mistake.starts_with(&expected), "{mistake}");
+    }
+    one_mistake(
+        "flow = [ { name = \"f\", from = \"a\", to = \"b\", bulk = \"1MB\" } ]",
+        "flow = []",
+        "`flow` is empty",
+    );
+}
+
+#[test]
+fn independent_mistakes_are_all_reported_in_order() {
+    let text = SMALL
+        .replace("freebsd-13.2", "freebsd-13.1")
+        .replace("\"5ms\"", "5")
+        .replace("\"1MB\"", "-1");
+    let lines: Vec<usize> = loaded(&text, &[]).unwrap_err().iter().map(|e| e.line).collect();
+    assert_eq!(lines, [1, 3, 4]);
+}
+
+#[test]
+fn small_packets_and_ipv6_do_not_go_together() {
+    one_mistake(
+        "\"1MB\"",
+        "\"1MB\", ip = 5",
+        "`ip` has a value of the wrong kind (expected 4 or 6",
+    );
+    let text =
+        SMALL.replace("\"1MB\"", "\"1MB\", ip = 6").replace("13.2\"", "13.2\", mtu = \"1000B\"");
+    assert!(mistakes(&text, &[])[0].contains("IPv6 needs an MTU of at least 1280 B"));
+}
+
+#[test]
+fn columns_count_characters_and_no_byte_order_mark() {
+    let text = format!("\u{feff}title = 5\r\n{SMALL}");
+    assert!(mistakes(&text, &[])[0].starts_with("test.toml:1:9: `title`"));
+    let text = SMALL.replace("\"5ms\"", "\"5µz\", x = 1");
+    let errors = loaded(&text, &[]).unwrap_err();
+    // Columns 56 to 60 are the five characters "5µz"; x stands four further on.
+    assert_eq!((errors[0].column, errors[0].width), (56, 5));
+    assert_eq!((errors[1].column, errors[1].width), (63, 1));
+}
+
+#[test]
+fn bytes_that_are_no_text_have_a_place() {
+    let errors = crate::decode(b"title = \"\xc3\xa9\"\nx = \"\xff\"", "test.toml").unwrap_err();
+    let error = &errors[0];
+    assert_eq!((error.line, error.column, error.source_line.as_str()), (2, 6, "x = \""));
+    assert_eq!(error.found.as_deref(), Some("0xff"));
+}
+
+#[test]
+fn quic_has_hosts_knobs_and_rules_of_its_own() {
+    one_mistake("\"freebsd-13.2\"", "\"quic-rfc9002\"", "\"a\" has QUIC and \"b\" has TCP");
+    let quic = SMALL
+        .replace("\"freebsd-13.2\"", "\"quic-rfc9002\"")
+        .replace("\"linux-6.18\", cc = \"reno\"", "\"quic-inet-2025-02\"");
+    assert_eq!(mistakes(&quic, &[]), Vec::<String>::new());
+    let one = |from: &str, to: &str, expected: &str| {
+        let mistakes = mistakes(&quic.replace(from, to), &[]);
+        assert_eq!(mistakes.len(), 1, "{from} -> {to}: {mistakes:?}");
+        assert!(mistakes[0].contains(expected), "{from} -> {to}: {}", mistakes[0]);
+    };
+    one("\"1MB\"", "\"1MB\", nodelay = true", "options of TCP, this flow is of QUIC");
+    one("flow = [", "tap = [{ host = \"a\" }]\nflow = [", "of which no capture is written");
+    let host = |keys: &str, expected: &str| {
+        one("\"quic-rfc9002\"", &format!("\"quic-rfc9002\", {keys}"), expected);
+    };
+    host("knobs = { pacin = true }", "quic-rfc9002 has no knob `pacin`");
+    host("knobs = { pacing = \"fast\" }", "`true`, `false`, 0 or 1");
+    host("knobs = { max_ack_delay = \"20s\" }", "`max_ack_delay` is out of range");
+    host("mtu = \"1200B\"", "QUIC needs packets of 1228 B");
+}

@@ -1,0 +1,8 @@
+//! What development needs: random worlds that must obey ([`worlds`]), the fixed transfers of the benchmarks
+//! ([`workloads`]), fingerprints of fixed runs ([`digests`]), and the properties of
+//! every reader of foreign input ([`properties`], which the fuzz targets use).
+
+pub mod digests;
+pub mod properties;
+pub mod workloads;
+pub mod worlds;

@@ -1,0 +1,17 @@
+//! Properties that every reader of foreign bytes and text keeps for any input: no panic, no position
+//! outside the file, no loss that is not reported. The fuzz targets (`fuzz/`) check them, and so does
+//! `tests/mutated.rs` without a fuzzer.
+
+pub mod bblog;
+pub mod capture;
+pub mod ini;
+pub mod inputs;
+pub mod packet_bytes;
+pub mod packet_script;
+pub mod qlog;
+pub mod scenario;
+pub mod siftr;
+pub mod ss;
+pub mod tcp_probe;
+pub mod tcpdump_text;
+pub mod unpack;

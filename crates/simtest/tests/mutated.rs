@@ -1,0 +1,231 @@
+//! Samples, changed at random, thrown at every reader: the properties of the fuzz targets without a fuzzer,
+//! in a number that can be stated.
+//!
+//!     ACKCLOCK_MUTATIONS=10000000 cargo test --release -p ackclock-simtest --test mutated -- --nocapture
+//!
+//! Each input is a sample or an earlier input with one to eight changes, so that changes pile up.
+
+use std::path::{Path, PathBuf};
+
+use ackclock_simtest::properties;
+use units::Stream;
+
+/// Inputs for each reader in the ordinary tests.
+const USUAL: u64 = 20_000;
+/// Inputs that later ones start from.
+const POOL: usize = 64;
+/// An input is not longer.
+const LONGEST: usize = 1_600;
+
+fn wanted() -> u64 {
+    #[expect(clippy::disallowed_methods, reason = "how long to go on is no result")]
+    let asked = std::env::var("ACKCLOCK_MUTATIONS");
+    asked.ok().map_or(USUAL, |count| count.parse().expect("a number"))
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The beginnings of the files at these places; of a folder all that are in it.
+fn samples(places: &[&str]) -> Vec<Vec<u8>> {
+    let mut files = Vec::new();
+    for place in places {
+        let place = root().join(place);
+        if place.is_dir() {
+            let mut inside: Vec<_> =
+                std::fs::read_dir(place).unwrap().map(|entry| entry.unwrap().path()).collect();
+            inside.sort();
+            files.extend(inside.into_iter().filter(|path| path.is_file()));
+        } else {
+            files.push(place);
+        }
+    }
+    let read = |path: &PathBuf| {
+        let mut bytes = std::fs::read(path).unwrap();
+        bytes.truncate(LONGEST);
+        bytes
+    };
+    files.iter().map(read).collect()
+}
+
+/// Some place within, or at the end of, `len` bytes, and a length that fits behind it.
+fn range(draws: &mut Stream, len: usize) -> std::ops::Range<usize> {
+    let from = draws.below(len as u64 + 1) as usize;
+    let most = (len - from).min(1 << draws.below(8));
+    from..from + draws.below(most as u64 + 1) as usize
+}
+
+/// Bytes at which readers branch.
+const EDGES: [u8; 16] =
+    [0, 1, 0x7f, 0x80, 0xff, b'\n', b' ', b',', b':', b'-', b'.', b'0', b'9', b'=', b'"', b'{'];
+/// Numbers at which arithmetic breaks.
+const NUMBERS: [u64; 8] = [0, 1, 0x7fff, 0xffff, 0x7fff_ffff, 0xffff_ffff, 1 << 63, u64::MAX];
+
+fn change(draws: &mut Stream, input: &mut Vec<u8>, samples: &[Vec<u8>]) {
+    let len = input.len();
+    let place = draws.below(len.max(1) as u64) as usize;
+    match draws.below(10) {
+        0 if len > 0 => input[place] ^= 1 << draws.below(8),
+        1 if len > 0 => input[place] = draws.below(256) as u8,
+        2 if len > 0 => input[place] = EDGES[draws.below(16) as usize],
+        3 => drop(input.drain(range(draws, len))),
+        4 => {
+            let copy = input[range(draws, len)].to_vec();
+            input.splice(place..place, copy);
+        }
+        5 => input.insert(place, EDGES[draws.below(16) as usize]),
+        6 => input.truncate(place),
+        7 => {
+            // A number of some width in either order of bytes.
+            let width = 1 << draws.below(4);
+            let number = NUMBERS[draws.below(8) as usize].wrapping_sub(draws.below(3));
+            let mut bytes = number.to_le_bytes()[..width].to_vec();
+            if draws.below(2) == 0 {
+                bytes.reverse();
+            }
+            for (old, new) in input[place.min(len)..].iter_mut().zip(bytes) {
+                *old = new;
+            }
+        }
+        8 => {
+            let other = &samples[draws.below(samples.len() as u64) as usize];
+            let part = other[range(draws, other.len())].to_vec();
+            let to = range(draws, len);
+            input.splice(to, part);
+        }
+        _ => {
+            let (one, other) = (range(draws, len), place);
+            let moved: Vec<u8> = input.drain(one).collect();
+            let to = other.min(input.len());
+            input.splice(to..to, moved);
+        }
+    }
+    input.truncate(LONGEST);
+}
+
+/// Throws so many inputs at `check`, which panics if a claim does not hold.
+#[expect(clippy::print_stdout, reason = "the count is to be stated")]
+fn throw(name: &str, places: &[&str], mut check: impl FnMut(&[u8])) {
+    let samples = samples(places);
+    assert!(!samples.is_empty(), "{name}");
+    let mut draws = Stream::named(1, name, "mutations");
+    let mut pool = samples.clone();
+    let mut thrown = 0;
+    for sample in &samples {
+        check(sample);
+    }
+    while thrown < wanted() {
+        for _ in 0..1_000.min(wanted() - thrown) {
+            let from = draws.below(pool.len() as u64) as usize;
+            let mut input = pool[from].clone();
+            for _ in 0..=draws.below(8) {
+                change(&mut draws, &mut input, &samples);
+            }
+            check(&input);
+            thrown += 1;
+            // Now and then the way goes on from here, or begins anew.
+            match draws.below(64) {
+                0 if pool.len() < POOL => pool.push(input),
+                0 => pool[from] = input,
+                1 => pool[from] = samples[draws.below(samples.len() as u64) as usize].clone(),
+                _ => {}
+            }
+        }
+    }
+    println!("{name}: {thrown} inputs");
+}
+
+#[test]
+fn captures() {
+    throw("capture", &["fuzz/seeds/capture"], properties::capture::check);
+}
+
+#[test]
+fn packed_files() {
+    throw("unpack", &["fuzz/seeds/unpack"], properties::unpack::check);
+}
+
+#[test]
+fn tcp_probe_logs() {
+    throw("tcp_probe", &["fuzz/seeds/tcp_probe"], properties::tcp_probe::check);
+}
+
+#[test]
+fn polls_of_ss() {
+    throw("ss", &["fuzz/seeds/ss"], properties::ss::check);
+}
+
+#[test]
+fn black_box_logs() {
+    let places = ["docs/samples/upload.bblog.pcapng", "docs/samples/damaged.bblog.pcapng"];
+    throw("bblog", &places, properties::bblog::check);
+}
+
+#[test]
+fn siftr_logs() {
+    throw("siftr", &["docs/samples/upload.siftr.log"], properties::siftr::check);
+}
+
+#[test]
+fn qlogs() {
+    throw(
+        "qlog",
+        &["docs/samples/upload.sqlog", "docs/samples/damaged.qlog"],
+        properties::qlog::check,
+    );
+}
+
+#[test]
+fn ini_files() {
+    throw("ini", &["crates/import-inet/tests/data"], |input| {
+        properties::ini::check(&String::from_utf8_lossy(input));
+    });
+}
+
+#[test]
+fn tcpdump_text() {
+    throw("tcpdump_text", &["golden/published/slow-start-lro.txt"], |input| {
+        properties::tcpdump_text::check(&String::from_utf8_lossy(input));
+    });
+}
+
+#[test]
+fn scenarios() {
+    let places = ["scenarios", "scenarios/presets"];
+    throw("scenario", &places, |input| {
+        properties::scenario::check(&String::from_utf8_lossy(input));
+    });
+}
+
+#[test]
+fn packet_scripts() {
+    throw("packet_script", &["golden/packetdrill", "docs/samples/packet-scripts"], |input| {
+        properties::packet_script::check(&String::from_utf8_lossy(input));
+    });
+}
+
+#[test]
+fn packets() {
+    throw("packet_bytes", &["fuzz/seeds/capture"], |input| {
+        // Behind the headers of file and packet stands a packet.
+        let (link, bytes) = input.split_first().unwrap_or((&0, &[]));
+        properties::packet_bytes::check((*link, bytes.get(39..).unwrap_or(bytes)));
+    });
+}
+
+#[test]
+fn files_of_any_kind_together() {
+    let places = [
+        "fuzz/seeds/capture",
+        "fuzz/seeds/ss",
+        "fuzz/seeds/tcp_probe",
+        "docs/samples/upload.siftr.log",
+        "golden/published/slow-start-lro.txt",
+    ];
+    let mut before = Vec::new();
+    throw("inputs", &places, |input| {
+        properties::inputs::check((input, &before));
+        before = input.to_vec();
+    });
+}

@@ -1,0 +1,86 @@
+//! The answer for people.
+
+use core::fmt::{self, Write};
+
+use super::{Course, WhatIf};
+use runner::run_report::aligned;
+
+impl WhatIf {
+    /// As tables.
+    pub fn to_text(&self) -> String {
+        let mut out = String::new();
+        // A String takes every text.
+        let _ = self.write(&mut out);
+        out
+    }
+
+    fn write(&self, out: &mut String) -> fmt::Result {
+        let recorded = &self.recorded;
+        writeln!(
+            out,
+            "recorded: {} B in {:.3} s, {:.2} Mbit/s\n",
+            recorded.bytes,
+            recorded.time_s,
+            recorded.goodput_bps / 1e6
+        )?;
+        writeln!(out, "fitted path and ends")?;
+        let rows: Vec<_> = self
+            .fitted
+            .iter()
+            .map(|estimate| [format!("  {}", estimate.what), estimate.why.clone()])
+            .collect();
+        out.push_str(&aligned(&rows));
+        writeln!(out, "\nthe same transfer simulated, by sender")?;
+        let mut rows = vec![
+            ["  sender", "time", "goodput", "against recorded", "course off by", "windows"]
+                .map(str::to_owned),
+        ];
+        rows.extend(self.senders.iter().map(|one| {
+            let [time, goodput] = figures(&one.course);
+            let ratio = (one.course.goodput_bps / recorded.goodput_bps - 1.0) * 100.0;
+            [
+                format!("  {}", one.sender),
+                time,
+                goodput,
+                format!("{ratio:+.1} %"),
+                format!("{:.1} % of the time", one.misfit * 100.0),
+                if one.told_by_windows { "as recorded" } else { "" }.to_owned(),
+            ]
+        }));
+        out.push_str(&aligned(&rows));
+        if !self.licensed {
+            writeln!(
+                out,
+                "\nwarning: the first of them does not follow the recorded course within 10 %: what \
+                 follows says little about this path"
+            )?;
+        }
+        if self.alternatives.is_empty() {
+            return Ok(());
+        }
+        writeln!(out, "\nwhat if")?;
+        let mut rows = vec![
+            ["  sender", "time", "goodput", "spread", "time against the same"].map(str::to_owned),
+        ];
+        rows.extend(self.alternatives.iter().map(|one| {
+            let [time, goodput] = figures(&one.course);
+            let spread = match one.runs {
+                1 => "one run".to_owned(),
+                runs => format!("{:.3} to {:.3} s ({runs} seeds)", one.spread_s.0, one.spread_s.1),
+            };
+            [
+                format!("  {}", one.what),
+                time,
+                goodput,
+                spread,
+                format!("{:.2} times", one.time_ratio),
+            ]
+        }));
+        out.push_str(&aligned(&rows));
+        Ok(())
+    }
+}
+
+fn figures(course: &Course) -> [String; 2] {
+    [format!("{:.3} s", course.time_s), format!("{:.2} Mbit/s", course.goodput_bps / 1e6)]
+}
