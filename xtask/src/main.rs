@@ -5,7 +5,6 @@
 //! - `cargo xtask layers` lists the crates by layer and refuses an upward dependency.
 //! - `cargo xtask digest` prints fingerprints of fixed runs: the same in debug and release.
 //! - `cargo xtask worlds` runs random worlds and makes a failing one small.
-//! - `cargo xtask calibrate` repeats the search for the inputs that the case `cubic-hz` fits.
 //! - `cargo xtask count` counts the instructions of fixed transfers and compares them with those
 //!   committed; `--write` commits to new ones, `--growths` tells what the cost of a segment grows with.
 //! - `cargo xtask docs` draws the pictures, sets the README's trace and writes the pages that are generated;
@@ -13,7 +12,6 @@
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a chore reports to its caller")]
 
-mod calibrate;
 mod count;
 mod digest;
 mod docs;
@@ -25,7 +23,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 const USAGE: &str = "\
-usage: cargo xtask golden [DIR or FILE] | golden import DIR | layers | digest | docs [--pictures] | calibrate
+usage: cargo xtask golden [DIR or FILE] | golden import DIR | layers | digest | docs [--pictures]
        cargo xtask count [--write | --growths]
        cargo xtask worlds [--count N] [--from K] [--seed S] [--jobs J] [--world K] [--out DIR]";
 
@@ -40,7 +38,6 @@ fn main() -> ExitCode {
         (Some("digest"), []) => digest::run(),
         (Some("docs"), []) => docs::run(true),
         (Some("docs"), [pictures]) if pictures == "--pictures" => docs::run(false),
-        (Some("calibrate"), []) => calibrate::run(),
         (Some("count"), []) => count::run(false),
         (Some("count"), [write]) if write == "--write" => count::run(true),
         (Some("count"), [growths]) if growths == "--growths" => count::run_growths(),

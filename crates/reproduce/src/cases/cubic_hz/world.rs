@@ -50,6 +50,8 @@ pub(super) enum Loss {
     Periodic(u32),
     /// Each with the same chance, in percent.
     Random(&'static str),
+    /// Those of these numbers, separated by blanks; retransmissions count.
+    Listed(&'static str),
 }
 
 /// The changes that make the sender of the scenario this one, at that loss.
@@ -62,6 +64,10 @@ pub(super) fn sender(sender: Sender, loss: Loss) -> Vec<String> {
         match loss {
             Loss::Periodic(every) => format!("path.0.forward.1.loss={{ every = {every} }}"),
             Loss::Random(percent) => format!("path.0.forward.1.loss={percent}%"),
+            Loss::Listed(numbers) => {
+                let numbers = numbers.replace(' ', ", ");
+                format!("path.0.forward.1.loss={{ packets = [{numbers}] }}")
+            }
         },
     ]
 }

@@ -48,6 +48,39 @@ pub(super) fn rows(stop: Stop<'_>) -> Result<Vec<Row>, CaseError> {
         shares.push(Row::predicted(name("goodput"), "Mbit/s", None, goodput).note("no figure"));
     }
     rows.extend(shares);
+    rows.extend(real_stack(stop)?);
+    Ok(rows)
+}
+
+/// Gap in microseconds and goodput in Mbit/s of FreeBSD's complete TCP: 2 MB over 100 Mbit/s and 40 ms, groups
+/// of four (reference: main of October 2024).
+const REAL: [(u64, f64); 5] =
+    [(0, 0.76), (1_000, 1.58), (5_000, 1.01), (15_000, 0.79), (20_000, 0.71)];
+
+/// The base stack beside the real one.
+fn real_stack(stop: Stop<'_>) -> Result<Vec<Row>, CaseError> {
+    let mut rows = Vec::new();
+    for (us, mbits) in REAL {
+        let each = us * 1_000 / 3;
+        let silence = each + 500_000;
+        let path = format!(
+            "path.0.forward=[{{ link = {{ rate = \"100Mbit/s\", buffer = \"8MB\" }} }}, \
+             {{ delay = \"20ms\" }}, {{ reorder = {{ reverse = 4, gap = \"{each}ns\", \
+             timeout = \"{silence}ns\" }}, only = \"data\" }}]"
+        );
+        let set = [
+            "host.sender.profile=freebsd-main",
+            "host.sink.profile=freebsd-main",
+            path.as_str(),
+            "path.0.return.1.delay=20ms",
+            "flow.0.requests.response=2MB",
+        ];
+        let seen = see(Order::Kept, &set, stop)?;
+        let name = format!("real base stack, gap {} ms, 2 MB: goodput", us as f64 / 1_000.0);
+        let row =
+            Row::band(name, "Mbit/s", mbits, Some(seen.goodput()), mbits * 0.95, mbits * 1.05);
+        rows.push(row.note("FreeBSD's complete TCP, main of October 2024; 100 Mbit/s, 40 ms"));
+    }
     Ok(rows)
 }
 
