@@ -5,12 +5,12 @@
 # Where cargo puts what it builds. Programs are run from there: `cargo run --package` would build anew
 # what they share, for each asks it for other features than all together.
 BUILT := $(or $(CARGO_TARGET_DIR),target)
-XTASK := $(BUILT)/release/xtask
+XTASK := $(BUILT)/full/xtask
 # With the tests, which are built already: alone the programs would share their crates with other features.
-BINS := cargo build --quiet --workspace --bins --tests
+BINS := cargo build --quiet --workspace --all-features --bins --tests
 
 test: tools lint
-	cargo test --workspace --quiet
+	cargo test --workspace --all-features --quiet
 	$(MAKE) digest
 	$(MAKE) python
 	@mkdir -p target
@@ -21,15 +21,15 @@ test: tools lint
 
 lint:
 	cargo fmt --all --check
-	cargo clippy --workspace --all-targets --quiet -- -D warnings
-	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
+	cargo clippy --workspace --all-features --all-targets --quiet -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --all-features --no-deps --quiet
 
 # The same scenario gives the same run whatever the compiler makes of it. The part in WebAssembly
 # is skipped where rustup cannot fetch its target, which no Debian package provides.
 digest:
 	@mkdir -p target
 	$(BINS)
-	cargo build --quiet --release --package xtask
+	cargo build --quiet --profile full --package xtask
 	$(BUILT)/debug/xtask digest > target/digest-debug.txt
 	$(XTASK) digest > target/digest-release.txt
 	diff target/digest-debug.txt target/digest-release.txt

@@ -12,8 +12,8 @@ cd "$(dirname "$0")/.."
 dir=$(mktemp -d "${1:-/tmp}/ackclock-bench.XXXXXX")
 trap 'rm -rf "$dir"' EXIT INT TERM
 if [ -z "${ACKCLOCK:-}" ]; then
-    cargo build --release --quiet -p ackclock
-    ACKCLOCK=${CARGO_TARGET_DIR:-target}/release/ackclock
+    cargo build --profile full --quiet -p ackclock
+    ACKCLOCK=${CARGO_TARGET_DIR:-target}/full/ackclock
 fi
 
 cat > "$dir/transfer.toml" <<'TOML'

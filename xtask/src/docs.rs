@@ -50,7 +50,7 @@ fn scenario_document() -> Result<String, String> {
 
 /// What a command of the documentation prints.
 fn answer(command: &str) -> Result<String, String> {
-    let program = "cargo run --quiet --release --package ackclock --";
+    let program = "cargo run --quiet --release --package ackclock --all-features --";
     let script = command.replacen("ackclock", program, 1);
     let output = std::process::Command::new("sh")
         .args(["-c", &script])

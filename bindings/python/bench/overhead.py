@@ -78,9 +78,9 @@ class WatchingAll(Watching):
 
 def built(*what: str) -> Path:
     """A program of a release build."""
-    subprocess.run(["cargo", "build", "--release", "--quiet", *what], cwd=ROOT, check=True)
+    subprocess.run(["cargo", "build", "--profile", "full", "--quiet", *what], cwd=ROOT, check=True)
     target = os.environ.get("CARGO_TARGET_DIR", str(ROOT / "target"))
-    return Path(target) / "release"
+    return Path(target) / "full"
 
 
 def children_s() -> float:

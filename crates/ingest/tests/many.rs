@@ -1,6 +1,6 @@
 //! A capture of a hundred thousand connections, made as it is read: the worst come first.
 //!
-//!     cargo test --release -p ackclock-lab --test many -- --nocapture
+//!     cargo test --release -p ackclock-ingest --test many -- --nocapture
 //!
 //! tells how long that takes; `/usr/bin/time -v` before the test program, how much memory.
 
