@@ -1,4 +1,5 @@
 //! Any bytes are read; every problem lies in the file; what was read and can be written reads the
+//! same again.
 
 #![no_main]
 

@@ -1,4 +1,5 @@
 //! Any bytes are read; every frame and problem lies in the file; nothing is read twice or lost
+//! without a report.
 
 #![no_main]
 

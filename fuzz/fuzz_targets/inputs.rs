@@ -1,4 +1,5 @@
 //! Any two files are read together or refused; every packet is in a connection, and what became of
+//! it between two capture points adds up.
 
 #![no_main]
 

@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn a_sender_short_of_data_stops_at_twice_its_flight() {
-        // reference/linux.md 2: a flight of 28 packets leaves the window at 56.
+        // recorded on Linux 6.18: a flight of 28 packets leaves the window at 56.
         let mut cc = open();
         let short = Acked { window_limited: false, max_packets_out: 28, ..acked(1) };
         for _ in 0..100 {
@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn a_spurious_timeout_is_undone() {
-        // reference/linux.md 8: 145 packets, 3/4 of the window proven: 108.
+        // recorded on Linux 6.18: 145 packets, 3/4 of the window proven: 108.
         let mut cc = open();
         cc.set_window(Bytes(145 * 1_448));
         cc.set_threshold(Some(Bytes(100 * 1_448)));

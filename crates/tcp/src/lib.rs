@@ -11,8 +11,8 @@
 //! Sequence numbers are 64-bit offsets inside, with the SYN at 0 and the first payload byte at
 //! 1; they become 32-bit numbers only on a [`packet::Segment`].
 //!
-//! What it does not do yet: selective retransmission (what is lost is found by RFC 6582's rules
-//! or the timer). Urgent data is delivered in line, its pointer ignored.
+//! Losses are found and repaired by `loss`: NewReno (RFC 6582), FreeBSD's SACK recovery, or RACK-TLP (RFC 8985,
+//! Linux, FreeBSD's RACK). Not done: urgent data is delivered in line, its pointer ignored.
 
 pub mod endpoint;
 pub mod knobs;

@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn a_syn_is_repeated_every_second_at_first() {
-        // reference/packetdrill.md rule 19: 1 s five times, then 2 s, 4 s.
+        // Linux (golden/packetdrill, rto-syn-linear.pkt): 1 s five times, then 2 s, 4 s.
         assert_eq!(syns(4, 2), [0, 1, 2, 3, 4, 5, 7]);
         assert_eq!(syns(0, 3), [0, 1, 3, 7]);
     }

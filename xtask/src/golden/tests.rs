@@ -125,7 +125,7 @@ fn a_place_without_golden_files_is_not_a_success() {
 
 #[test]
 fn reno_cubic_and_prr_make_of_every_recorded_ack_what_the_kernel_made() {
-    // reference/linux.md 5 and 6: acknowledgments of the recorded transfers but for BBR's.
+    // recorded on Linux 6.18: acknowledgments of the recorded transfers but for BBR's.
     let transfers = linux::transfers(&own_copy("linux")).unwrap();
     assert_eq!(transfers.len(), 28);
     let verdict = linux::run(&transfers);

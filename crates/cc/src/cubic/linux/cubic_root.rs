@@ -38,7 +38,7 @@ mod tests {
 
     #[test]
     fn three_packets_take_as_long_as_recorded() {
-        // reference/linux.md 5: last_max - cwnd = 3 gives K = 2003.
+        // recorded on Linux 6.18: last_max - cwnd = 3 gives K = 2003.
         assert_eq!(cubic_root((1 << 40) / 410 * 3), 2_003);
     }
 }

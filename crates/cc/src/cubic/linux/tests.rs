@@ -105,7 +105,7 @@ fn a_timeout_forgets_the_curve() {
 
 #[test]
 fn without_a_loss_it_grows_by_a_twentieth() {
-    // reference/linux.md 3: after an exit without loss cnt <= 20.
+    // recorded on Linux 6.18: after an exit without loss cnt <= 20.
     let mut cc = avoiding(100);
     let _ = cc.on_acked(&acked(1_000, 19));
     assert_eq!((cc.snd_cwnd(), cc.snd_cwnd_cnt(), cc.operations().state().cnt), (100, 19, 20));

@@ -1,5 +1,5 @@
 //! How long Linux takes over the path of the ramps, where the mail has about 2 s and recordings of
-//! 6.18 have 0.92 s (`golden/linux` b1 and b2, `reference/linux.md` 2).
+//! 6.18 have 0.92 s (`golden/linux` b1 and b2).
 
 use std::collections::VecDeque;
 
