@@ -52,7 +52,7 @@ Why random loss is so much worse
   sack_bytes_rexmit and never takes them back, and recover_fs, the flight less what was sacked, wraps
   below zero in 32 bits. PRR then allows nothing until the retransmission timer fires. In the
   complete stack 12 of 19 timeouts happen in that state; with both faults repaired the same losses
-  give the published order (docs/findings/lost-retransmissions.md).
+  give the published order (docs/freebsd-lost-retransmissions.md).
 ";
 
 fn knobs() -> Vec<Knob> {
