@@ -137,7 +137,7 @@ impl Scenario {
 }
 
 fn unfit(error: &SetupError) -> PyErr {
-    RunError::new_err(format!("the scenario cannot be set up: {error:?}"))
+    RunError::new_err(format!("the scenario cannot be run: {error}"))
 }
 
 /// Files that a scenario names are beside it; a text or a dictionary has none.

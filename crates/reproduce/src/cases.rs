@@ -160,7 +160,7 @@ pub(crate) fn run(
     observer: &mut impl sim::Observer,
     stop: Stop<'_>,
 ) -> Result<sim::Outcome, CaseError> {
-    leave::run(&loaded.scenario, observer, stop).map_err(|error| CaseError(format!("{error:?}")))
+    leave::run(&loaded.scenario, observer, stop).map_err(|error| CaseError(format!("{error}")))
 }
 
 impl Case {

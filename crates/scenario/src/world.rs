@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use packet::IpVersion;
+use sim::SetupError;
 use sim::scenario::{Element, Flow, Host, Path, Scenario};
 use units::{Bytes, Duration};
 
@@ -94,6 +95,7 @@ pub(super) fn read(root: &Node, sources: &Sources<'_>, reader: &mut Reader) -> O
     let flows: Vec<FlowRead> =
         flow_nodes.iter().filter_map(|node| flow::read(node, &names, reader)).collect();
     check_flows(&fields, &flows, duration, sources, reader);
+    let endless: Vec<Option<Place>> = flows.iter().map(|flow| flow.endless).collect();
     let flows = join(&flows, &routes, &names, reader);
     let tap_nodes = fields.node(&TAP).and_then(|node| reader.list(TAP.name, node)).unwrap_or(&[]);
     let taps = tap::read_all(tap_nodes, &names, reader);
@@ -113,6 +115,11 @@ pub(super) fn read(root: &Node, sources: &Sources<'_>, reader: &mut Reader) -> O
     if reader.faults.is_empty() {
         check_sizes(&scenario, root, path_nodes, flow_nodes, reader);
         check_quic(&scenario, flow_nodes, tap_nodes, reader);
+    }
+    if reader.faults.is_empty()
+        && let Err(error) = sim::validate(&scenario)
+    {
+        reader.report(refused(&error, root, path_nodes, flow_nodes, &endless));
     }
     reader.faults.is_empty().then_some(scenario)
 }
@@ -178,6 +185,38 @@ fn check_quic(scenario: &Scenario, flows: &[Node], taps: &[Node], reader: &mut R
     for (tap, node) in scenario.taps.iter().zip(taps).filter(|(tap, _)| has_quic(tap.host)) {
         let message = format!("{:?} has QUIC, of which no capture is written", name(tap.host));
         reader.report(Fault::new(node.place, message));
+    }
+}
+
+/// What a run would refuse, at its place; `endless` says of each flow where it writes without end.
+fn refused(
+    error: &SetupError,
+    root: &Node,
+    paths: &[Node],
+    flows: &[Node],
+    endless: &[Option<Place>],
+) -> Fault {
+    match *error {
+        SetupError::Endless { flow, round_trip } => {
+            let message = format!(
+                "nothing limits the rate of this flow: its path has no link, and its round trip takes \
+                 {round_trip}"
+            );
+            let hint = "put { link = { rate = \"1Gbit/s\", buffer = \"1bdp\" } } on its path, or give \
+                        the flow a number of bytes";
+            Fault::new(endless[flow].unwrap_or(flows[flow].place), message).hint(hint.to_owned())
+        }
+        SetupError::Path { path } => {
+            let message = "a direction of this path has more than 65534 elements";
+            Fault::new(paths[path].place, message)
+        }
+        SetupError::Route { flow } | SetupError::Transport { flow } => {
+            Fault::new(flows[flow].place, error.to_string())
+        }
+        // The readers of these tables have refused them.
+        SetupError::Controller { .. } | SetupError::Shared { .. } | SetupError::Tap { .. } => {
+            Fault::new(root.place, error.to_string())
+        }
     }
 }
 

@@ -11,7 +11,8 @@ use units::{Bytes, HostId, Instant};
 use crate::observer::Observer;
 use crate::outcome::Outcome;
 use crate::scenario::{Capacity, During, Element, Flow, Host, Policy, Scenario, reverse};
-use crate::world::{SetupError, run};
+use crate::validity::SetupError;
+use crate::world::run;
 
 /// Why a run under audit has no result.
 #[derive(Debug, Clone, PartialEq, Eq)]

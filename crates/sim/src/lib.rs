@@ -1,7 +1,7 @@
 //! Worlds: hosts, paths and applications from plain data, run in virtual time. Layer 5.
 //!
 //! Reading order: [`scenario`] (what a world is made of), [`observer`] (who watches),
-//! [`outcome`] (what is measured), then the run itself: `world` (the loop), `road` (stations of
+//! [`outcome`] (what is measured), `validity` (which scenarios can be run), then the run itself: `world` (the loop), `road` (stations of
 //! a path), `card` (a host's network card), `transport` (TCP or QUIC), `datagrams` (QUIC's packets
 //! on their way), `app` (what applications do); beside it [`audit`] (a run under the eyes of the
 //! verifier) and [`live`] (a world some of whose hosts are real).
@@ -20,11 +20,13 @@ mod card;
 mod datagrams;
 mod road;
 mod transport;
+mod validity;
 mod world;
 
 pub use observer::{Observer, Watch};
 pub use outcome::{FlowOutcome, Latency, Outcome};
 pub use scenario::Scenario;
+pub use validity::{SetupError, validate};
+pub use world::run;
 #[doc(hidden)]
 pub use world::run_packing;
-pub use world::{SetupError, run};

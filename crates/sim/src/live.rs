@@ -15,7 +15,8 @@ use units::Instant;
 use crate::observer::Observer;
 use crate::outcome::Outcome;
 use crate::scenario::Scenario;
-use crate::world::{SetupError, World};
+use crate::validity::SetupError;
+use crate::world::World;
 
 pub use crate::world::outside::Leaving;
 

@@ -20,7 +20,7 @@ use net::token_bucket::{Policer, Shaper};
 use units::{Bytes, Instant};
 
 use crate::scenario::{Element, Scenario};
-use crate::world::SetupError;
+use crate::validity::SetupError;
 
 /// What a packet comes to next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -10,63 +10,22 @@ mod service;
 mod setup;
 mod turns;
 
-use tcp::profile::{Family, SharedProfile};
+use tcp::profile::SharedProfile;
 use units::{Bytes, FlowId, Instant, Stream};
 
 use outside::Leaving;
 use packets::Network;
 use rest::Awake;
-use setup::{profiles, stands_still};
+use setup::profiles;
 
 use crate::app::Application;
 use crate::card::Card;
 use crate::observer::Observer;
 use crate::outcome::{FlowOutcome, Outcome};
 use crate::road;
-use crate::scenario::{App, Flow, Host, Scenario};
+use crate::scenario::{App, Flow, Scenario};
 use crate::transport::{Counted, Transport};
-
-/// Why a scenario could not be set up. The text form refuses these with a better message.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum SetupError {
-    /// Flow number `flow` names a host or path that is not there, or that does not fit.
-    Route {
-        /// Index of the flow.
-        flow: usize,
-    },
-    /// Flow number `flow` joins a host with TCP and one with QUIC.
-    Transport {
-        /// Index of the flow.
-        flow: usize,
-    },
-    /// Host number `host` has a controller that its stack cannot serve: BBR without Linux's TCP.
-    Controller {
-        /// Index of the host.
-        host: usize,
-    },
-    /// Path number `path` names a host or a shared element that is not there, or one of its roads
-    /// has more than 65,534 elements.
-    Path {
-        /// Index of the path.
-        path: usize,
-    },
-    /// Shared element number `shared` refers to another.
-    Shared {
-        /// Index of the shared element.
-        shared: usize,
-    },
-    /// Flow number `flow` would never let time pass: it writes without end over a path and hosts
-    /// that delay nothing, or at intervals of no time.
-    Endless {
-        /// Index of the flow.
-        flow: usize,
-    },
-    /// Tap number `tap` names a host that is not there.
-    Tap {
-        /// Index of the tap.
-        tap: usize,
-    },
-}
+use crate::validity::{self, SetupError};
 
 /// An entry of the calendar: who wants to run. Ends are numbered as in [`World::ends`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -197,18 +156,8 @@ impl<'a, O: Observer> World<'a, O> {
         outside: &[usize],
         observer: &'a mut O,
     ) -> Result<Self, SetupError> {
-        let hosts = scenario.hosts.len();
         let stations_and_roads = road::build(scenario)?;
-        if let Some(tap) = scenario.taps.iter().position(|tap| tap.host >= hosts) {
-            return Err(SetupError::Tap { tap });
-        }
-        let serves = |host: &Host| {
-            host.cc != cc::Algorithm::Bbr
-                || (host.quic.is_none() && host.profile.family == Family::Linux)
-        };
-        if let Some(host) = scenario.hosts.iter().position(|host| !serves(host)) {
-            return Err(SetupError::Controller { host });
-        }
+        validity::check(scenario, outside)?;
         let cards = scenario.hosts.iter().map(|host| {
             let luck = Stream::named(scenario.seed, &format!("host {}", host.name), "rss hash");
             Card::new(&host.offload, host.delay, luck)
@@ -226,21 +175,9 @@ impl<'a, O: Observer> World<'a, O> {
             outside: Vec::new(),
         };
         for (index, flow) in scenario.flows.iter().enumerate() {
-            let ends = (flow.from, flow.to);
             let [forward, reverse] = world.network.roads.of_path(flow.path).unwrap_or_default();
-            let (out, back) = match scenario.paths.get(flow.path) {
-                Some(path) if (path.from, path.to) == ends => (forward, reverse),
-                Some(path) if (path.to, path.from) == ends => (reverse, forward),
-                _ => return Err(SetupError::Route { flow: index }),
-            };
-            let [from, to] = [flow.from, flow.to].map(|host| scenario.hosts[host].quic.is_some());
-            if from != to {
-                return Err(SetupError::Transport { flow: index });
-            }
-            let real = outside.contains(&flow.from) || outside.contains(&flow.to);
-            if !real && stands_still(scenario, flow) {
-                return Err(SetupError::Endless { flow: index });
-            }
+            let is_turned = scenario.paths[flow.path].from != flow.from;
+            let (out, back) = if is_turned { (reverse, forward) } else { (forward, reverse) };
             world.add_flow(index, flow, [out, back]);
         }
         for end in &mut world.ends {

@@ -274,7 +274,7 @@ fn simulate<O: Observer>(
         Some(seen) => sim::run(scenario, &mut Watch(seen, observer)),
         None => sim::run(scenario, observer),
     };
-    outcome.map_err(|error| Failure::new(format!("the scenario cannot be set up: {error:?}")))
+    outcome.map_err(|error| Failure::new(format!("the scenario cannot be run: {error}")))
 }
 
 /// The host whose view of a run is meant where none is named.

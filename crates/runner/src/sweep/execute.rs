@@ -154,7 +154,7 @@ fn simulate(
             true => Fault::Left,
             false => Fault::Run(why(&thrown)),
         })?
-        .map_err(|error| Fault::Run(format!("the scenario cannot be set up: {error:?}")))?;
+        .map_err(|error| Fault::Run(format!("the scenario cannot be run: {error}")))?;
     let series = told.map(|told| {
         let mut csv = Vec::new();
         // Writing into memory does not fail.

@@ -256,3 +256,50 @@ fn quic_has_hosts_knobs_and_rules_of_its_own() {
     host("knobs = { max_ack_delay = \"20s\" }", "`max_ack_delay` is out of range");
     host("mtu = \"1200B\"", "QUIC needs packets of 1228 B");
 }
+
+/// A flow that nothing limits would go on for ever in its first instant, or nearly so.
+#[test]
+fn a_run_without_end_is_refused_where_the_text_asks_for_it() {
+    let world = |delay: &str, volume: &str, link: &str| {
+        let path = format!("forward = [ {link}{{ delay = \"{delay}\" }} ]");
+        let text = SMALL.replace("forward = [ { delay = \"5ms\" } ]", &path);
+        mistakes(&format!("duration = \"1s\"\n{}", text.replace("bulk = \"1MB\"", volume)), &[])
+    };
+    let link = "{ link = { rate = \"1Gbit/s\", buffer = \"9p\" } }, ";
+    for (delay, volume) in [
+        ("0ns", "bulk = \"unlimited\""),
+        ("1ns", "bulk = \"unlimited\""),
+        ("100ns", "bulk = \"unlimited\""),
+        ("1ns", "on_off = { on = \"1GB\", off = \"1us\" }"),
+        ("1ns", "on_off = { on = \"1ms\", off = \"1ms\" }"),
+        ("0ns", "requests = { request = \"1B\", response = \"1B\" }"),
+    ] {
+        let found = world(delay, volume, "");
+        let expected = format!(
+            "test.toml:5:{}: nothing limits the rate of this flow: its path has no link, and its \
+             round trip takes {delay}; put {{ link",
+            SMALL.lines().last().unwrap().find("bulk").unwrap() + volume.find("= ").unwrap() + 3
+        );
+        assert_eq!(found.len(), 1, "{delay} {volume}: {found:?}");
+        assert!(found[0].starts_with(&expected), "{delay} {volume}: {found:?}");
+        assert_eq!(world(delay, volume, link), [""; 0], "{delay} {volume}, with a link");
+    }
+    for (delay, volume) in [
+        ("1us", "bulk = \"unlimited\""),
+        ("0ns", "bulk = \"1GB\""),
+        ("0ns", "paced = { chunk = \"1kB\", every = \"1us\" }"),
+        ("0ns", "on_off = { on = \"1kB\", off = \"1us\" }"),
+        ("0ns", "requests = { request = \"1B\", response = \"1B\", think = \"1us\" }"),
+    ] {
+        assert_eq!(world(delay, volume, ""), [""; 0], "{delay} {volume}");
+    }
+}
+
+#[test]
+fn a_path_of_too_many_elements_is_refused_at_its_table() {
+    let elements = "{ delay = \"1ns\" }, ".repeat(65_535);
+    let text = SMALL.replace("return = []", &format!("return = [{elements}]"));
+    let found = mistakes(&text, &[]);
+    let expected = "test.toml:3:10: a direction of this path has more than 65534 elements";
+    assert_eq!(found, [expected]);
+}

@@ -4,36 +4,8 @@ use tcp::profile::SharedProfile;
 use tcp::{Config, Endpoint, Keepalive, Side};
 use units::{Duration, FlowId, SeqNum, Stream};
 
-use crate::scenario::{App, Burst, Element, Flow, Host, Pause, Scenario};
+use crate::scenario::{Flow, Host, Scenario};
 use crate::transport::Transport;
-
-/// Could a flow go on for ever in one instant?
-pub(super) fn stands_still(scenario: &Scenario, flow: &Flow) -> bool {
-    let Some(path) = scenario.paths.get(flow.path) else { return false };
-    let takes_time = |element: &Element| match element {
-        Element::Link { .. } | Element::ManagedLink { .. } => true,
-        Element::Delay(span) => !span.is_zero(),
-        _ => false,
-    };
-    let shared = |element: &&Element| match **element {
-        Element::Shared(index) => scenario.shared.get(index).map(|shared| &shared.element),
-        _ => None,
-    };
-    let elements = || path.forward.iter().chain(&path.reverse);
-    let idle = elements().all(|element| !takes_time(shared(&element).unwrap_or(element)))
-        && [flow.from, flow.to].iter().all(|&host| scenario.hosts[host].delay.is_zero());
-    match flow.app {
-        App::Bulk { bytes: None } => idle,
-        App::Paced { every, bytes, .. } => every.is_zero() && bytes.is_none(),
-        App::OnOff { on, off, bytes } => {
-            let no_pause = matches!(off, Pause::Fixed(Duration::ZERO));
-            let no_burst = on == Burst::For(Duration::ZERO);
-            bytes.is_none() && (idle || (no_burst && no_pause))
-        }
-        App::Requests { count, .. } => idle && count.is_none(),
-        App::Bulk { .. } => false,
-    }
-}
 
 /// The end of a flow on one of its hosts, of TCP or QUIC.
 pub(super) fn transport(

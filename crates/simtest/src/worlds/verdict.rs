@@ -163,7 +163,7 @@ fn run(text: &str, laws: Laws, steps: &mut Steps) -> Result<Passed, Failure> {
     let run = AssertUnwindSafe(|| run_against(scenario, &laws(scenario), steps));
     let (outcome, summary) = match catch_unwind(run) {
         Ok(Ok(found)) => found,
-        Ok(Err(AuditError::Setup(error))) => return Err(Failure::Refused(format!("{error:?}"))),
+        Ok(Err(AuditError::Setup(error))) => return Err(Failure::Refused(format!("{error}"))),
         Ok(Err(AuditError::Rejected(Rejection::World(error)))) => {
             return Err(Failure::Refused(format!("{error:?}")));
         }

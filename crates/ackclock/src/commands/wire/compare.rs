@@ -93,6 +93,6 @@ fn course(flow: &FlowBytes) -> Course {
 fn model(scenario: &Scenario) -> Result<(sim::Outcome, Vec<Course>), Failure> {
     let mut courses = Courses::new(scenario, POLL);
     let outcome = sim::run(scenario, &mut courses)
-        .map_err(|error| Failure::new(format!("the scenario cannot be set up: {error:?}")))?;
+        .map_err(|error| Failure::new(format!("the scenario cannot be run: {error}")))?;
     Ok((outcome, courses.into_courses()))
 }
