@@ -105,6 +105,9 @@ pub enum Late {
 
 /// A limiter counts as one that held the sender from this share of the time on.
 const HELD: f64 = 0.2;
+/// IP packets that a host of a scenario may send at most: the smallest that every host takes (RFC 791
+/// section 3.1), and the largest there is.
+const MTU: (u64, u64) = (576, 65_535);
 /// Runs of packets that are longer than this are not groups that some queue turns around.
 const LONGEST_GROUP: u64 = 16;
 
@@ -132,6 +135,13 @@ impl Fitted {
         };
         let ip = packets.first().map_or(IpVersion::V4, |packet| packet.segment.ip);
         let headers = u64::from(ip.header_len()) + 20 + if flow.stamps { 12 } else { 0 };
+        let packet = flow.mss + headers;
+        if !(MTU.0..=MTU.1).contains(&packet) {
+            told(
+                "mtu",
+                format!("packets of {packet} B are not modelled: {} B", packet.clamp(MTU.0, MTU.1)),
+            );
+        }
         let wire = |payload: f64| payload * (flow.mss + headers) as f64 / flow.mss.max(1) as f64;
         told(
             "delay",
@@ -282,6 +292,11 @@ impl Fitted {
             receiver,
             bases,
         })
+    }
+
+    /// The largest IP packet of both ends.
+    pub(crate) fn mtu(&self) -> u64 {
+        (self.mss + self.headers).clamp(MTU.0, MTU.1)
     }
 }
 

@@ -19,6 +19,13 @@ const FREEBSD_ROOM: u64 = 2 << 20;
 /// that were not merged is 160 of 256.
 const RMEM: (u64, u64) = (256, 160);
 
+/// What scenario files take at most: a duration in ns, a rate in bit/s, a queue in bytes.
+const LONGEST: u64 = 1_000_000_000_000_000;
+const FASTEST: u64 = 100_000_000_000_000;
+const DEEPEST: u64 = 1_000_000_000_000_000_000;
+/// Sizes that the knobs of socket buffers take.
+const BUFFERS: (u64, u64) = (4_096, 1 << 30);
+
 /// How losses are told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Chance {
@@ -41,7 +48,7 @@ impl Fitted {
     /// seen was in it.
     fn sender_room(&self, linux: bool) -> Option<u64> {
         let own = if linux { LINUX_ROOM } else { FREEBSD_ROOM };
-        (self.flight > own).then_some(self.flight * 2)
+        (self.flight > own).then(|| (self.flight * 2).min(BUFFERS.1))
     }
 
     fn write(
@@ -56,15 +63,11 @@ impl Fitted {
         for basis in &self.bases {
             writeln!(out, "#   {}: {}", basis.what, basis.why)?;
         }
-        let limit = (self.time / 1_000_000_000 + 1) * 20 + 60;
+        let limit = ((self.time / 1_000_000_000 + 1) * 20 + 60).min(LONGEST / 1_000_000_000);
         writeln!(out, "title = \"fitted to a capture\"\nseed = {seed}\nduration = \"{limit}s\"\n")?;
         let cc = cc.map(|cc| format!("cc = \"{cc}\"\n")).unwrap_or_default();
         let linux = |profile: &str| profile.starts_with("linux");
-        writeln!(
-            out,
-            "[host.sender]\nprofile = \"{profile}\"\n{cc}mtu = \"{}B\"",
-            self.mss + self.headers
-        )?;
+        writeln!(out, "[host.sender]\nprofile = \"{profile}\"\n{cc}mtu = \"{}B\"", self.mtu())?;
         if self.bursts {
             writeln!(out, "tso = true")?;
         }
@@ -81,11 +84,7 @@ impl Fitted {
             }
         }
         let receiver = if self.receiver == System::FreeBsd { "freebsd-14.3" } else { "linux-6.18" };
-        writeln!(
-            out,
-            "\n[host.receiver]\nprofile = \"{receiver}\"\nmtu = \"{}B\"",
-            self.mss + self.headers
-        )?;
+        writeln!(out, "\n[host.receiver]\nprofile = \"{receiver}\"\nmtu = \"{}B\"", self.mtu())?;
         if let Some(segments) = self.per_ack {
             // Merging waits no longer than a flight lasts.
             let wait = (self.rtt / 20_000).clamp(1, 1_000);
@@ -101,9 +100,10 @@ impl Fitted {
         }
         if let Some(window) = self.window {
             let (knob, value) = if linux(receiver) {
-                let room = window * RMEM.0 / RMEM.1;
+                let room = (window * RMEM.0 / RMEM.1).clamp(BUFFERS.0, BUFFERS.1);
                 ("net.ipv4.tcp_rmem", format!("[\"4KiB\", \"{room}B\", \"{room}B\"]"))
             } else {
+                let window = window.clamp(BUFFERS.0, BUFFERS.1);
                 ("net.inet.tcp.recvspace", format!("\"{window}B\""))
             };
             writeln!(out, "\n[host.receiver.knobs]\n\"{knob}\" = {value}")?;
@@ -111,8 +111,9 @@ impl Fitted {
                 writeln!(out, "\"net.inet.tcp.recvbuf_auto\" = 0")?;
             }
         }
-        let rate = self.rate.unwrap_or(FAST);
-        let buffer = self.buffer.map_or(ROOMY.to_owned(), |bytes| format!("{bytes}B"));
+        let rate = self.rate.unwrap_or(FAST).clamp(1, FASTEST);
+        let buffer =
+            self.buffer.map_or(ROOMY.to_owned(), |bytes| format!("{}B", bytes.min(DEEPEST)));
         writeln!(out, "\n[[path]]\nfrom = \"sender\"\nto = \"receiver\"\nforward = [")?;
         match chance {
             _ if self.losses.packets.is_empty() => {}
@@ -123,16 +124,16 @@ impl Fitted {
                 writeln!(out, "  {{ loss = {{ packets = [{numbers}] }}, only = \"data\" }},")?;
             }
             Chance::Random => {
-                let percent = self.losses.rate() * 100.0;
+                let percent = self.losses.rate().min(1.0) * 100.0;
                 writeln!(out, "  {{ loss = \"{percent:.6}%\", only = \"data\" }},")?;
             }
         }
-        for (from, until) in &self.losses.outages {
-            let (from, until) = (from / 1_000, until / 1_000 + 1);
+        for span in &self.losses.outages {
+            let (from, until) = in_micros(*span);
             writeln!(out, "  {{ outage = {{ from = \"{from}us\", until = \"{until}us\" }} }},")?;
         }
-        if let Some((from, until)) = self.held {
-            let (from, until) = (from / 1_000, until / 1_000);
+        if let Some(span) = self.held {
+            let (from, until) = in_micros(span);
             writeln!(
                 out,
                 "  {{ outage = {{ from = \"{from}us\", until = \"{until}us\", hold = true }} }},"
@@ -147,7 +148,7 @@ impl Fitted {
                 )?;
             }
             Some(Late::Share(share, by)) => {
-                let (percent, by) = (share * 100.0, by / 1_000);
+                let (percent, by) = (share.min(1.0) * 100.0, by.clamp(1_000, LONGEST) / 1_000);
                 writeln!(
                     out,
                     "  {{ reorder = {{ fraction = \"{percent:.4}%\", by = \"{by}us\" }}, only = \"data\" }},"
@@ -156,8 +157,8 @@ impl Fitted {
             None => {}
         }
         // What a full packet takes on the link is part of the round trip that was measured.
-        let on_link = (self.mss + self.headers) * 8_000_000_000 / rate.max(1);
-        let way = self.rtt.saturating_sub(on_link) / 2;
+        let on_link = self.mtu() * 8_000_000_000 / rate;
+        let way = (self.rtt.saturating_sub(on_link) / 2).min(LONGEST);
         writeln!(out, "  {{ delay = \"{way}ns\" }},\n]\nreturn = [")?;
         writeln!(out, "  {{ delay = \"{way}ns\" }},\n]\n")?;
         writeln!(out, "[[flow]]\nname = \"transfer\"\nfrom = \"sender\"\nto = \"receiver\"")?;
@@ -167,12 +168,21 @@ impl Fitted {
             Writes::Paced(chunk, every) => writeln!(
                 out,
                 "paced = {{ chunk = \"{chunk}B\", every = \"{}us\", bytes = \"{bytes}B\" }}",
-                every / 1_000
+                every.clamp(1_000, LONGEST) / 1_000
             )?,
         }
         if let Some(rate) = self.reads {
-            writeln!(out, "reads = {{ rate = \"{rate}bps\" }}")?;
+            // At least a whole byte at a time.
+            let (every, rate) = if rate < 8_000 { ("1s", rate.max(8)) } else { ("10ms", rate) };
+            let rate = rate.min(FASTEST);
+            writeln!(out, "reads = {{ rate = \"{rate}bps\", every = \"{every}\" }}")?;
         }
         Ok(())
     }
+}
+
+/// A time in whole microseconds that is not empty.
+fn in_micros((from, until): (u64, u64)) -> (u64, u64) {
+    let end = LONGEST - 1_000;
+    (from.min(end) / 1_000, until.min(end) / 1_000 + 1)
 }

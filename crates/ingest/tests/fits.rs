@@ -1,0 +1,103 @@
+//! A fit is a scenario, whatever the capture said.
+
+use ackclock_lab::scenario::{Overrides, load};
+use diagnose::place::CapturePoint;
+use fit::{Chance, Fitted, Late, Losses, System, Writes};
+use packet::Dir;
+use proptest::option;
+use proptest::prelude::*;
+
+fn system() -> impl Strategy<Value = System> {
+    prop_oneof![Just(System::Linux), Just(System::FreeBsd), Just(System::Unknown)]
+}
+
+fn span(most: u64) -> impl Strategy<Value = (u64, u64)> {
+    (0..=most, 0..=most).prop_map(|(a, b)| (a.min(b), a.max(b)))
+}
+
+prop_compose! {
+    fn losses()(
+        numbers in prop::collection::btree_set(1..=1_000_000_000_u64, 0..20),
+        sent in 0..=1_000_000_000_u64,
+        outages in prop::collection::vec(span(10_000_000_000_000), 0..3),
+    ) -> Losses {
+        Losses { packets: numbers.into_iter().map(|number| (number, 0)).collect(), sent, outages }
+    }
+}
+
+prop_compose! {
+    fn ends()(
+        (mss, headers) in (1..=65_535_u64, prop_oneof![Just(40_u64), Just(52), Just(60), Just(72)]),
+        (flight, bursts) in (0..=1_u64 << 32, any::<bool>()),
+        (window, per_ack) in (option::of(0..=1_u64 << 30), option::of(3..=100_000_u64)),
+        reads in option::of(0..=1_000_000_000_000_u64),
+        (sender, receiver) in (system(), system()),
+    ) -> Fitted {
+        Fitted {
+            dir: Dir::Forward,
+            point: CapturePoint::Sender,
+            mss,
+            headers,
+            bytes: 1,
+            time: 0,
+            delivered: Vec::new(),
+            rtt: 0,
+            rate: None,
+            buffer: None,
+            losses: Losses::default(),
+            overflows: 0,
+            held: None,
+            late: None,
+            per_ack,
+            window,
+            bursts,
+            flight,
+            reads,
+            writes: Writes::Bulk,
+            sender,
+            receiver,
+            bases: Vec::new(),
+        }
+    }
+}
+
+prop_compose! {
+    /// Of captures that last up to two months, of any bytes: the largest figures are those of damaged
+    /// stamps and numbers.
+    fn fitted()(
+        ends in ends(),
+        (bytes, time) in (1..=1_u64 << 50, 0..=5_000_000_000_000_000_u64),
+        rtt in prop_oneof![0..=1_000_u64, 0..=1_000_000_000_u64, 0..=5_000_000_000_000_000_u64],
+        rate in option::of(prop_oneof![0..=1_000_u64, 0..=1_u64 << 60]),
+        buffer in option::of(0..=1_u64 << 62),
+        losses in losses(),
+        held in option::of(span(10_000_000)),
+        late in option::of(prop_oneof![
+            (2..=16_u64).prop_map(Late::Reversed),
+            (0.0..=3.0, 1_000..=5_000_000_000_000_000_u64).prop_map(|(a, b)| Late::Share(a, b)),
+        ]),
+        writes in prop_oneof![
+            Just(Writes::Bulk),
+            (1..=1_u64 << 40, 0..=5_000_000_000_000_000_u64).prop_map(|(a, b)| Writes::Paced(a, b)),
+        ],
+    ) -> Fitted {
+        Fitted { bytes, time, rtt, rate, buffer, losses, held, late, writes, ..ends }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(512))]
+    #[test]
+    fn every_fit_is_a_scenario(fitted in fitted()) {
+        for (profile, cc) in
+            [("linux-6.18", Some("bbr")), ("freebsd-13.2", Some("newreno")), ("freebsd-rack-main", None)]
+        {
+            for chance in [Chance::Same, Chance::Random] {
+                let text = fitted.scenario(profile, cc, chance, 1);
+                let errors = load(&text, "fit", &Overrides::default()).err().unwrap_or_default();
+                let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
+                prop_assert!(errors.is_empty(), "{:#?}\n{}", errors, text);
+            }
+        }
+    }
+}
