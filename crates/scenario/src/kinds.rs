@@ -314,11 +314,7 @@ pub(super) fn quantity<T>(
             return wrong_kind(key, node, &expected, reader);
         }
     };
-    let digits = number.strip_prefix('-').unwrap_or(number);
-    let bare = |c: char| c.is_ascii_digit() || c == '.';
-    if digits.starts_with(|c: char| c.is_ascii_digit()) && digits.chars().all(bare) {
-        misread.hint = Some(format!("did you mean \"{digits}{usual}\"?"));
-    }
+    misread.hint = units_text::bare(number, usual).or(misread.hint);
     let fault = Fault::new(node.place, format!("`{key}` {}", misread.message));
     reader.report(fault.expected(misread.expected).found(node.describe()).hint(misread.hint));
     None

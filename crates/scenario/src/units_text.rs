@@ -12,6 +12,7 @@ mod dimension;
 mod measure;
 mod names;
 
+use dimension::guess;
 pub use measure::{Measure, Quantity};
 use names::{BDP, PACKETS, RATE, ROOM, SHARE, SIZE, TIME};
 use units::{Bytes, Duration, Rate, Ratio};
@@ -26,6 +27,15 @@ pub const MAX_SIZE: Bytes = Bytes(1_000_000_000_000_000_000);
 pub const MAX_PACKETS: u64 = 1_000_000_000;
 /// Deepest queue taken, in bandwidth-delay products.
 pub const MAX_BDP: u64 = 10_000;
+
+/// What a number without a unit probably means where `usual` is the unit; `None` if it has one, or
+/// cannot be guessed.
+pub(crate) fn bare(number: &str, usual: &str) -> Option<String> {
+    let number = number.strip_prefix(['-', '\u{2212}']).unwrap_or(number);
+    let is_decimal = number.starts_with(|c: char| c.is_ascii_digit())
+        && number.chars().all(|c| c.is_ascii_digit() || c == '.');
+    is_decimal.then(|| guess(number, usual)).flatten()
+}
 
 /// Why a text is not the quantity that was asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -237,7 +247,26 @@ mod tests {
         assert_eq!(hint(rate("100").unwrap_err()), r#"did you mean "100Mbit/s"?"#);
         assert_eq!(hint(size("1500").unwrap_err()), r#"did you mean "1500B"?"#);
         assert_eq!(hint(room("100").unwrap_err()), r#"did you mean "100p"?"#);
-        assert_eq!(hint(share("2").unwrap_err()), r#"did you mean "2%"?"#);
+    }
+
+    /// A share without a unit is a percentage if it is at least one, and a probability below.
+    #[test]
+    fn a_bare_share_below_one_is_a_probability() {
+        for (bare, meant) in [
+            ("2", "2%"),
+            ("0", "0%"),
+            ("0.01", "1%"),
+            ("0.5", "50%"),
+            ("0.015", "1.5%"),
+            ("0.0001", "0.01%"),
+            ("0.000", "0%"),
+            ("1.5", "1.5%"),
+        ] {
+            assert_eq!(hint(share(bare).unwrap_err()), format!("did you mean \"{meant}\"?"));
+        }
+        assert_eq!(hint(share("200").unwrap_err()), "");
+        assert_eq!(hint(share("1e-3").unwrap_err()), "units are %");
+        assert_eq!(hint(share("2 percent").unwrap_err()), r#"did you mean "2%"?"#);
     }
 
     #[test]

@@ -248,6 +248,7 @@ fn one(from: &str, to: &str, expected: &str) {
 #[test]
 fn mistakes_in_rules() {
     one("\"1%\"", "\"1\"", "did you mean \"1%\"?");
+    one("\"1%\"", "0.01", "did you mean \"1%\"?");
     one("\"1%\"", "0.01", "`loss` has no unit");
     one("\"1%\"", "\"101%\"", "`loss` is more than 100%, the limit");
     one("every = 100", "every = 0", "`every` is out of range");

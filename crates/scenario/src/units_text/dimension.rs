@@ -3,6 +3,7 @@
 use units::Ratio;
 
 use super::Misread;
+use super::names::SHARE;
 
 /// A dimension: its units and the words for its errors.
 #[derive(Clone, Copy)]
@@ -52,8 +53,7 @@ impl Dimension {
             return Err(self.misread("does not begin with a number", None));
         }
         if unit.is_empty() {
-            let hint = did_you_mean(&format!("{number}{}", self.usual));
-            return Err(self.misread("has no unit", Some(hint)));
+            return Err(self.misread("has no unit", guess(number, self.usual)));
         }
         Ok((number, unit))
     }
@@ -140,4 +140,26 @@ impl Dimension {
 
 fn did_you_mean(text: &str) -> String {
     format!("did you mean \"{text}\"?")
+}
+
+/// The quantity that a bare decimal number probably is, as a question: with the `usual` unit. As a
+/// share, a number below one is the probability: 0.01 is 1 %. None for a share above 100 %.
+pub(super) fn guess(number: &str, usual: &str) -> Option<String> {
+    let text = match number.split_once('.') {
+        _ if usual != "%" => number.to_owned(),
+        Some((whole, fraction)) if whole.bytes().all(|digit| digit == b'0') => {
+            let fraction = format!("{fraction:0<2}");
+            let (percent, rest) = fraction.split_at(2);
+            let percent = match percent.trim_start_matches('0') {
+                "" => "0",
+                percent => percent,
+            };
+            match rest.trim_end_matches('0') {
+                "" => percent.to_owned(),
+                rest => format!("{percent}.{rest}"),
+            }
+        }
+        _ => SHARE.ratio(number, 100).ok().map(|_| number.to_owned())?,
+    };
+    Some(did_you_mean(&format!("{text}{usual}")))
 }

@@ -49,7 +49,7 @@ pub(super) const SHARE: Dimension = Dimension {
     usual: "%",
     units: "%",
     factor: |_| None,
-    meant: |_| Some("%"),
+    meant: share_meant,
     step: "nothing",
     most: 100,
     most_text: "100%",
@@ -166,6 +166,10 @@ fn rate_meant(unit: &str) -> Option<&'static str> {
         ('b', true) => "B/s",
         _ => return None,
     })
+}
+
+fn share_meant(unit: &str) -> Option<&'static str> {
+    matches!(unit.to_ascii_lowercase().as_str(), "percent" | "per cent" | "pct").then_some("%")
 }
 
 fn room_meant(unit: &str) -> Option<&'static str> {
