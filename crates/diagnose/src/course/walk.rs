@@ -110,9 +110,10 @@ impl Walk<'_> {
             self.course.standing_queue.1 = self.course.standing_queue.1.max(waited);
         }
         self.follow(round, busy, share, end);
+        let (waited, has_segment) = (self.by_window(round), round.flight >= self.flow.mss);
         if let Some(ramp) = self.course.ramps.last_mut()
             && self.in_ramp
-            && (round.of(Spent::Window) * 2 >= length || round.sent > ramp.windows.1)
+            && (waited * 2 >= length || has_segment && round.sent > ramp.windows.1)
         {
             ramp.rounds.1 = n;
             ramp.to = end;
@@ -184,6 +185,20 @@ impl Walk<'_> {
             || (growth * 2 >= mss * 3 && growth * 4 >= mss * 3 * u64::from(round.acks))
     }
 
+    /// Can the window hold the sender in this round? Every window holds a segment (RFC 5681 section
+    /// 3.1): with less than that in flight, the application has no more to send, unless these are the
+    /// last bytes of a flight that was larger.
+    fn fills_window(&self, round: &Round) -> bool {
+        let mss = self.flow.mss;
+        let is_rest = self.drains && self.peak >= mss;
+        round.flight >= mss || is_rest || round.before == Before::Timeout
+    }
+
+    /// Time in which the window held the sender.
+    fn by_window(&self, round: &Round) -> u64 {
+        if self.fills_window(round) { round.of(Spent::Window) } else { 0 }
+    }
+
     fn lost_share(&self, round: &Round, busy: bool) -> f64 {
         if busy && round.of(Spent::Timeout) == 0 {
             return 0.0;
@@ -205,6 +220,7 @@ impl Walk<'_> {
             Some(next) if next.begin <= end => self.course.blames[self.next_episode],
             _ => self.last_recovery,
         };
+        let (waited, fills) = (self.by_window(round), self.fills_window(round));
         let budget = &mut self.course.budget;
         let blames = &mut self.course.lost;
         let mut blamed = |blame: Blame, ns: u64| blames[blame as usize] += lost(ns);
@@ -218,8 +234,8 @@ impl Walk<'_> {
         budget.add(Limiter::Rwnd, round.of(Spent::ReceiveWindow) + round.of(Spent::Reader));
         blamed(Blame::Window, round.of(Spent::ReceiveWindow));
         blamed(Blame::Reader, round.of(Spent::Reader));
-        let mut window = round.of(Spent::Window);
-        let mut pauses = round.of(Spent::Application);
+        let mut window = waited;
+        let mut pauses = round.of(Spent::Application) + round.of(Spent::Window) - window;
         let held = round.of(Spent::ReceiveWindow) + round.of(Spent::Reader);
         // In a round that something else holds back, the short waits between ACKs are its too.
         if held * 2 > round.length() {
@@ -229,7 +245,8 @@ impl Walk<'_> {
         } else if pauses * 2 > round.length() {
             pauses += core::mem::take(&mut window);
         }
-        if self.in_ramp && self.before_sent > 0 && round.sent * 2 >= self.before_sent * 3 {
+        let doubles = self.before_sent > 0 && round.sent * 2 >= self.before_sent * 3;
+        if self.in_ramp && doubles && fills {
             // A window that doubles is paced, not waited for (RFC 9002 section 7.7).
             window += core::mem::take(&mut pauses);
         }
@@ -263,12 +280,12 @@ impl Walk<'_> {
 
     /// Long climbs, and windows that do not move.
     fn follow(&mut self, round: &Round, busy: bool, share: f64, end: u64) {
-        let by_window = round.of(Spent::Window) * 2 >= round.length();
-        if self.in_ramp || !by_window {
+        let waited = self.by_window(round);
+        if self.in_ramp || waited * 2 < round.length() {
             self.flat = (0, 0, 0, 0);
             return;
         }
-        let lost = (round.of(Spent::Window) as f64 * share) as u64;
+        let lost = (waited as f64 * share) as u64;
         let owner = self.owner;
         self.course.after_exit += u64::from(owner == Blame::EarlyExit && !busy);
         let climb = self.climb.get_or_insert(Climb {

@@ -155,7 +155,8 @@ impl<'a> Case<'a> {
     /// Segments, rounded.
     pub(super) fn segments(&self, bytes: u64) -> u64 {
         let mss = self.flow.mss.max(1);
-        (bytes + mss / 2) / mss
+        // A window that anything was in holds a segment.
+        ((bytes + mss / 2) / mss).max(u64::from(bytes > 0))
     }
 
     /// The rate of the path in words, where it is known.

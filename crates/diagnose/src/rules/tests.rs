@@ -4,7 +4,7 @@ use packet::Dir;
 use units::{Duration, Instant};
 
 use crate::tests::Script;
-use crate::{Analysis, Diagnosis, StateSample};
+use crate::{Analysis, Diagnosis, Limiter, StateSample};
 
 fn codes(analysis: &Analysis) -> Vec<&'static str> {
     Diagnosis::of(analysis, &[]).findings.iter().map(|found| found.code).collect()
@@ -239,4 +239,31 @@ fn a_lost_syn_is_a_timeout() {
     let diagnosis = Diagnosis::of(&analysis, &[]);
     assert_eq!(diagnosis.primary, Some("CC204"), "{:?}", diagnosis.findings);
     assert_eq!(diagnosis.findings[0].cost / 1_000_000, 1_000);
+}
+
+/// A message below a segment, sent as soon as the ACK of the one before comes: any congestion window
+/// holds a segment, so it is the application that has no more to send.
+#[test]
+fn a_window_holds_a_segment_at_least() {
+    for bytes in [|_| 300, |n| 100 + 10 * n, |n| 10 + 20 * n] {
+        let mut script = Script::new();
+        script.open(50_000);
+        let (mut at, mut place) = (50_020, 0);
+        for n in 0..40_u32 {
+            let len: u32 = bytes(n);
+            script.data(at, place, len);
+            place += u64::from(len);
+            at += 50_000;
+            script.ack_window(at, place, &[], 1_000_000);
+            at += 10;
+        }
+        let diagnosis = Diagnosis::of(&script.finish(), &[]);
+        let budget = diagnosis.course.budget;
+        let by_window = budget.of(Limiter::SlowStart) + budget.of(Limiter::Cwnd);
+        // The ACK of the very first message is waited for in the first round.
+        assert!(by_window <= 60_000_000, "{by_window}");
+        assert_eq!(diagnosis.primary, Some("CC501"), "{:?}", diagnosis.findings);
+        let text = format!("{:?}", diagnosis.findings);
+        assert!(!text.contains("0 MSS"), "{text}");
+    }
 }
