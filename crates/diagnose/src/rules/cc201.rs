@@ -24,10 +24,25 @@ segment a round trip. With losses at a rate p the window settles near 1.22/sqrt(
 the path could carry (Mathis et al., CCR 27(3), 1997; QUIC and SACK lose two more round trips per
 loss, docs/theory.md). At 1 % that is 12 segments: 1.2 Mbit/s at 100 ms. Bad cables and optics,
 radio, duplex mismatches and policers do that. Repair the path first. CUBIC gains little at such
-small windows; BBR does not take single losses for congestion.",
+small windows. BBR does not take single losses for congestion, but `bbr` of a stock Linux kernel is
+version 1, which reduces its rate for no loss rate at all. Several such flows at a queue below about
+1.5 bandwidth-delay products keep it overflowing (RFC 9743 section 5.1.3); later versions, which a
+stock kernel does not have, limit the loss they cause. In the model, at 50 Mbit/s and 40 ms, two of
+them lose 6 % of their packets at a queue of half a product, 3 % at one, 0.1 % at 1.5 (two CUBIC flows:
+0.05 %), and a CUBIC flow beside one gets 7 to 11 % of the rate. So version 1 is for a path that is not
+shared, or for a bottleneck with a queue for each flow (fq_codel, cake).",
     help: &[
-        ("FreeBSD", "netstat -I IF -d, sysctl dev.IF for errors on the way; net.inet.tcp.functions_default=bbr where loss cannot be cured"),
-        ("Linux", "ethtool -S IF, ip -s link for errors on the way; net.ipv4.tcp_congestion_control=bbr where loss cannot be cured"),
+        (
+            "FreeBSD",
+            "netstat -I IF -d, sysctl dev.IF for errors on the way; where loss cannot be cured and the path is \
+             not shared: net.inet.tcp.functions_default=bbr (its effect on others: ackclock explain CC201)",
+        ),
+        (
+            "Linux",
+            "ethtool -S IF, ip -s link for errors on the way; where loss cannot be cured and the path is not \
+             shared: net.ipv4.tcp_congestion_control=bbr, in a stock kernel version 1, which with a queue \
+             below about 1.5 BDP keeps losses high for all (RFC 9743 section 5.1.3)",
+        ),
         ("other", "look for errors hop by hop (mtr), for a policer at a fixed rate, for a duplex mismatch"),
     ],
 };

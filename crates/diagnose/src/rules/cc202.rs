@@ -27,7 +27,7 @@ the path idle after each loss. A longer one costs waiting instead (CC601).",
         ),
         (
             "Linux",
-            "net.ipv4.tcp_congestion_control=cubic or bbr; at a Linux router: tc qdisc fq_codel or cake",
+            "net.ipv4.tcp_congestion_control=cubic; at a Linux router: tc qdisc fq_codel or cake",
         ),
         ("other", "a queue of one bandwidth-delay product with AQM, ECN at both ends"),
     ],

@@ -21,7 +21,7 @@ down, 50 s at 50 ms for NewReno. CUBIC's growth hangs on time, not on round trip
 that. A queue of a bandwidth-delay product hides the reduction.",
     help: &[
         ("FreeBSD", "net.inet.tcp.cc.algorithm=cubic (default since 14.0)"),
-        ("Linux", "net.ipv4.tcp_congestion_control=cubic (default) or bbr"),
+        ("Linux", "net.ipv4.tcp_congestion_control=cubic (default)"),
         ("other", "CUBIC (RFC 9438) on long paths; look for errors on the links if it happens again"),
     ],
 };

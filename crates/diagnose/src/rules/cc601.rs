@@ -21,7 +21,7 @@ RFC 8289; PIE, RFC 8033; FQ-CoDel, RFC 8290) keeps the queue at a few millisecon
 it to a device that has it.",
     help: &[
         ("FreeBSD", "at the bottleneck: dummynet with fq_codel (ipfw pipe/sched), pf with ALTQ codel"),
-        ("Linux", "at the bottleneck: tc qdisc replace dev IF root cake bandwidth RATE, or fq_codel; sender: bbr"),
+        ("Linux", "at the bottleneck: tc qdisc replace dev IF root cake bandwidth RATE, or fq_codel"),
         ("other", "SQM or a shaper just below the line's rate, at the device before the slow link"),
     ],
 };
