@@ -38,8 +38,9 @@ pub struct FileReport {
     pub file: File,
     /// Its connections, worst first: by what the costliest finding costs.
     pub connections: Vec<Judged>,
-    /// The transfers of all its connections, in short.
-    neighbours: Vec<Neighbour>,
+    /// The transfers that each of its capture points saw, in short: what another point saw may be the
+    /// same ones.
+    neighbours: Vec<Vec<Neighbour>>,
 }
 
 /// A connection with what was found, in short: of a hundred thousand, few are looked at closely.
@@ -56,7 +57,7 @@ pub struct Judged {
 impl FileReport {
     /// What was found about one of its connections.
     pub fn diagnosis(&self, judged: &Judged) -> Diagnosis {
-        Diagnosis::of(&judged.stream.analysis, &self.neighbours)
+        Diagnosis::of(&judged.stream.analysis, at_point(&self.neighbours, &judged.stream))
     }
 }
 
@@ -107,10 +108,10 @@ impl Report {
             }
         }
         for (file, streams) in files.iter_mut().zip(streams) {
-            let transfers = streams.iter().filter_map(|stream| Neighbour::of(&stream.analysis));
-            let neighbours = Neighbour::sorted(transfers.collect());
+            let neighbours = neighbours(&streams);
             let judge = |stream: Stream| {
-                let diagnosis = Diagnosis::of(&stream.analysis, &neighbours);
+                let beside = at_point(&neighbours, &stream);
+                let diagnosis = Diagnosis::of(&stream.analysis, beside);
                 Judged { stream, primary: diagnosis.primary, cost: diagnosis.cost() }
             };
             file.connections = streams.into_iter().map(judge).collect();
@@ -142,6 +143,23 @@ impl Report {
             file.connections.iter().any(|one| file.diagnosis(one).findings.iter().any(bad))
         })
     }
+}
+
+/// The transfers of a file by capture point.
+fn neighbours(streams: &[Stream]) -> Vec<Vec<Neighbour>> {
+    let mut points: Vec<Vec<Neighbour>> = Vec::new();
+    for stream in streams {
+        if points.len() <= stream.interface {
+            points.resize_with(stream.interface + 1, Vec::new);
+        }
+        points[stream.interface].extend(Neighbour::of(&stream.analysis));
+    }
+    points.into_iter().map(Neighbour::sorted).collect()
+}
+
+/// Those seen where `stream` was.
+fn at_point<'a>(neighbours: &'a [Vec<Neighbour>], stream: &Stream) -> &'a [Neighbour] {
+    neighbours.get(stream.interface).map_or(&[], Vec::as_slice)
 }
 
 impl Judged {

@@ -154,7 +154,7 @@ pub enum Reason {
 /// # Errors
 /// The first file that cannot be read, or is of no use.
 pub fn read(sources: Vec<Source<'_>>, settings: Settings) -> Result<Reading, ReadError> {
-    // One capture may have several points as well, but then it says so only on the way.
+    // One capture may have several points as well, but that shows only when it is read.
     let mut table = Table::new(settings, sources.len() > 1);
     let mut begun = Vec::new();
     for (number, source) in sources.into_iter().enumerate() {

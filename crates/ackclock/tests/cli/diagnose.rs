@@ -214,3 +214,25 @@ fn a_page_takes_no_file_that_is_to_be_read() {
     place.run(&["diagnose", "nothing.pcap", "--report", "page.html"]).refused();
     assert_eq!(place.files(), ["copy.pcap.xz", "nothing.pcap"]);
 }
+
+/// What `run --pcap` writes for two taps: one connection seen at both ends, which competes with nothing.
+#[test]
+fn two_capture_points_of_a_file_are_two_views_of_a_connection() {
+    let place = Place::new("two_capture_points_of_a_file");
+    let taps = "\n[[tap]]\nhost = \"sender\"\n\n[[tap]]\nhost = \"sink\"\n";
+    place.write("two.toml", format!("{SMALL}{taps}"));
+    place.run(&["run", "two.toml", "--pcap", "two.pcapng", "--set", "bulk.bulk=4MB"]).ok();
+    let told = place.run(&["diagnose", "two.pcapng"]).ok();
+    assert!(told.contains(", 1 connection of TCP, seen at 2 capture points\n"), "{told}");
+    assert!(!told.contains("CC602"), "{told}");
+    let pair = "\nflow 0 and flow 1 of two.pcapng are one connection at two capture points\n";
+    assert!(told.contains(pair), "{told}");
+    // One clock has stamped both.
+    assert!(!told.contains("the second clock"), "{told}");
+    let json = place.run(&["diagnose", "two.pcapng", "--json"]).ok();
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["joined"][0]["clock_ahead_s"], 0.0, "{json}");
+    // The delay of the path, and the time that a packet takes on the link.
+    let least = json["joined"][0]["from_client"]["delays_s"][0].as_f64().unwrap();
+    assert!(least > 0.010 && least < 0.020, "{least}");
+}

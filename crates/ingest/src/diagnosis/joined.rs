@@ -4,7 +4,7 @@ use diagnose::rules::{many, time};
 use packet::Dir;
 use serde::Serialize;
 
-use super::Report;
+use super::{FileReport, Report};
 use crate::inputs::{Crossing, Pair, Stream};
 
 /// A connection at one of two points.
@@ -115,15 +115,29 @@ impl Joined {
         [&self.near, &self.far].into_iter().any(|point| point.file == file && point.flow == flow)
     }
 
+    /// Two capture points of one file.
+    pub(super) fn is_of_one_file(&self) -> bool {
+        self.near.file == self.far.file
+    }
+
     pub(super) fn has(&self, file: &str) -> bool {
         self.near.file == file || self.far.file == file
     }
 
     fn text(&self) -> String {
         let Self { near, far, .. } = self;
-        let mut out =
-            format!("\nflow {} of {} is flow {} of {}\n", near.flow, near.file, far.flow, far.file);
-        if let (Some(ahead), Some(round_trip)) = (self.clock_ahead_s, self.round_trip_s) {
+        let mut out = if self.is_of_one_file() {
+            let Point { file, flow } = near;
+            format!(
+                "\nflow {flow} and flow {} of {file} are one connection at two capture points\n",
+                far.flow
+            )
+        } else {
+            format!("\nflow {} of {} is flow {} of {}\n", near.flow, near.file, far.flow, far.file)
+        };
+        let clocks = self.clock_ahead_s.zip(self.round_trip_s);
+        let has_one_clock = self.is_of_one_file() && self.clock_ahead_s == Some(0.0);
+        if let Some((ahead, round_trip)) = clocks.filter(|_| !has_one_clock) {
             let gains = self
                 .clock_drift
                 .map_or_else(String::new, |drift| format!(", gains {:+.1} us/s", drift * 1e6));
@@ -145,6 +159,15 @@ impl Joined {
 }
 
 impl Report {
+    /// Connections of `report` that are others of it, seen at another capture point.
+    pub(super) fn seen_twice(&self, report: &FileReport) -> usize {
+        let has =
+            |flow: u32| report.connections.iter().any(|one| one.stream.analysis.stream == flow);
+        let name = &report.file.name;
+        let here = self.joined.iter().filter(|pair| pair.is_of_one_file() && pair.has(name));
+        here.filter(|pair| has(pair.near.flow) && has(pair.far.flow)).count()
+    }
+
     /// What captures say together, in words; empty if none are of one transfer.
     pub fn joined_text(&self) -> String {
         self.joined.iter().map(Joined::text).collect()

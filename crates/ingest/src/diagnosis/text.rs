@@ -30,24 +30,30 @@ impl Report {
             if n > 0 {
                 out.push('\n');
             }
-            file_text(file, view, &mut out);
+            file_text(file, self.seen_twice(file), view, &mut out);
         }
         out.push_str(&self.joined_text());
         out
     }
 }
 
-fn file_text(report: &FileReport, view: View, out: &mut String) {
+fn file_text(report: &FileReport, seen_twice: usize, view: View, out: &mut String) {
     let file = &report.file;
     let connections = report.connections.len();
-    let _ = writeln!(
+    let different = connections.saturating_sub(seen_twice);
+    let _ = write!(
         out,
         "{}: {}, {}, {} of TCP",
         file.name,
         file.kind,
         many(file.frames, "frame"),
-        many(connections as u64, "connection")
+        many(different as u64, "connection")
     );
+    let _ = match seen_twice {
+        0 => writeln!(out),
+        _ if different == 1 => writeln!(out, ", seen at {connections} capture points"),
+        _ => writeln!(out, ", {seen_twice} of them seen at another capture point as well"),
+    };
     for problem in file.problems.first.iter().take(3) {
         let _ = writeln!(out, "  damaged: {problem}");
     }

@@ -24,6 +24,10 @@ pub(super) fn read(
     let mut last = None;
     let mut held = Held { number, before: None, packet: None };
     loop {
+        if reader.interfaces().len() > 1 {
+            // Capture points of one file may have seen the same connections.
+            table.lay_side_by_side();
+        }
         let frame = match reader.next().map_err(Reason::Read)? {
             None => break,
             Some(Item::Problem(problem)) => {

@@ -8,6 +8,7 @@
 //! the next.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 
 use packet::Dir;
 use packet::wire::Endpoints;
@@ -46,6 +47,18 @@ pub struct Offset {
     pub drift: Option<f64>,
 }
 
+impl Offset {
+    /// The points of one file have one clock, unless packets came before they left by it (files that
+    /// were merged).
+    fn of_one_clock(self) -> Self {
+        if self.ahead.unsigned_abs() * 2 <= self.round_trip.unsigned_abs() && self.round_trip >= 0 {
+            Self { ahead: 0, drift: None, ..self }
+        } else {
+            self
+        }
+    }
+}
+
 /// A connection that two points saw.
 #[derive(Debug, Clone)]
 pub struct Pair {
@@ -60,21 +73,55 @@ pub struct Pair {
     pub crossings: [Crossing; 2],
 }
 
-/// Finds the connections that two files have, and lays them side by side.
+/// Finds the connections that two capture points have, and lays them side by side.
 pub(super) fn join(sides: &[Side]) -> Vec<Pair> {
     let mut pairs = Vec::new();
+    let mut known = Known::default();
     for (second, side) in sides.iter().enumerate() {
         // The latest connection of another point with the same numbers, or the same ends.
-        let first = (0..second).rev().find(|&first| {
+        let first = known.like(side).into_iter().rev().find(|&first| {
             let other = &sides[first];
             other.point != side.point && same(other, side)
         });
+        known.add(second, side);
         let Some(first) = first else { continue };
         if let Some(pair) = lay([first, second], [&sides[first], side]) {
             pairs.push(pair);
         }
     }
     pairs
+}
+
+/// Connections by what shows that one of another point is the same.
+#[derive(Default)]
+struct Known {
+    by_ends: BTreeMap<[SocketAddr; 2], Vec<usize>>,
+    by_isn: BTreeMap<[u32; 2], Vec<usize>>,
+}
+
+impl Known {
+    fn keys(side: &Side) -> ([SocketAddr; 2], Option<[u32; 2]>) {
+        let Endpoints { src, dst } = side.ends;
+        ([src.min(dst), src.max(dst)], side.isn[0].zip(side.isn[1]).map(|(a, b)| [a, b]))
+    }
+
+    fn add(&mut self, index: usize, side: &Side) {
+        let (ends, isn) = Self::keys(side);
+        self.by_ends.entry(ends).or_default().push(index);
+        if let Some(isn) = isn {
+            self.by_isn.entry(isn).or_default().push(index);
+        }
+    }
+
+    /// Those with the same ends or the same initial sequence numbers, in their order.
+    fn like(&self, side: &Side) -> Vec<usize> {
+        let (ends, isn) = Self::keys(side);
+        let by_isn = isn.and_then(|isn| self.by_isn.get(&isn));
+        let mut found: Vec<usize> =
+            self.by_ends.get(&ends).into_iter().chain(by_isn).flatten().copied().collect();
+        found.sort_unstable();
+        found
+    }
 }
 
 /// Are these the same connection? Addresses may have been translated on the way: then both initial
@@ -112,7 +159,10 @@ fn lay(index: [usize; 2], sides: [&Side; 2]) -> Option<Pair> {
     let (near, far) = if swap { (1, 0) } else { (0, 1) };
     let seen_from = |matches| if swap { from_second(matches) } else { matches };
     let (forward, backward) = (seen_from(forward), seen_from(backward));
-    let offset = offset(&forward, &backward);
+    let mut offset = offset(&forward, &backward);
+    if sides[0].point.file == sides[1].point.file {
+        offset = offset.map(Offset::of_one_clock);
+    }
     let ahead = offset.map_or_else(
         // One direction alone: as if its fastest packet had taken no time.
         || least(&forward).or_else(|| most(&backward)).unwrap_or(0),

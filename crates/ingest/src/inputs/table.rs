@@ -126,6 +126,11 @@ impl Table {
         }
     }
 
+    /// From now on packets are kept, to find what several capture points have seen.
+    pub(super) fn lay_side_by_side(&mut self) {
+        self.crossing = true;
+    }
+
     /// When the first packet of a file was, on its own clock.
     pub(super) fn file_begins(&mut self, file: usize, at: Duration) {
         if self.begins.len() <= file {
