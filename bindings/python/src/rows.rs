@@ -6,11 +6,11 @@ use std::sync::Arc;
 use arrow_array::builder::{Float64Builder, StringBuilder, StringDictionaryBuilder, UInt64Builder};
 use arrow_array::types::Int32Type;
 use pages::sweep_page::SweepPage;
+use runner::sweep::csv::{FIGURES, Figure};
+use runner::sweep::pivot::{Flows, Pivot, Question};
+use runner::sweep::{About, Row, csv};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use runner::sweep::csv::{FIGURES, Figure};
-use runner::sweep::pivot::{Pivot, Question};
-use runner::sweep::{About, Row, csv};
 
 use crate::columns::{Column, batch};
 use crate::ran::html;
@@ -31,7 +31,8 @@ pub(crate) fn sweep_page(
     let mut axes = about.axes.clone();
     let columns = if axes.len() > 1 { axes.pop() } else { None }.unwrap_or_default();
     let figure = Figure::named("goodput").unwrap_or(FIGURES[0]);
-    let mut means = Pivot::new(Question { rows: axes.concat(), columns, figure, flow: None });
+    let mut means =
+        Pivot::new(Question { rows: axes.concat(), columns, figure, flows: Flows::Each });
     watch(py, 1, None, |watched| {
         let mut page = SweepPage::new(about.axes.clone());
         let (mut count, mut fits) = (0_u64, true);

@@ -1,11 +1,11 @@
 //! The runs of a sweep as a page: heat maps over any two of its axes, and the table of means.
 
-use report::grid::{Grid, GridAxis, GridFigure, GridPoint};
+use report::grid::{Grid, GridAxis, GridFigure, GridPoint, GridScope};
 use report::page::{Page, Part};
 
 use crate::run_page::maker;
 use runner::sweep::Row;
-use runner::sweep::csv::FIGURES;
+use runner::sweep::csv::{FIGURES, Scope};
 use runner::sweep::pivot::Pivot;
 use scenario::units_text::Measure;
 
@@ -36,6 +36,11 @@ impl SweepPage {
         let figures = FIGURES.map(|figure| GridFigure {
             name: figure.short().replace('_', " "),
             unit: unit(figure.name).into(),
+            scope: match figure.scope {
+                Scope::Sum => GridScope::Sum,
+                Scope::Flow => GridScope::Flow,
+                Scope::Run => GridScope::Run,
+            },
         });
         let grid = Grid { id: "sweep".into(), axes, figures: figures.into(), ..Grid::default() };
         Self { keys, grid, runs: 0 }
@@ -96,8 +101,9 @@ impl SweepPage {
             }
         }
         let lead = format!(
-            "{} runs over {} axes. Cells show the mean over all runs that fall into them, with half \
-             of its 95 % confidence interval; each has its extremes in its title.",
+            "{} runs over {} axes. Cells show the mean over all runs that fall into them, of a flow or of \
+             the sum over all flows; half of its 95 % confidence interval where the runs differ in their \
+             seeds alone; each has its extremes in its title.",
             self.runs,
             self.keys.len()
         );
@@ -108,7 +114,7 @@ impl SweepPage {
             maker: maker(),
             parts: vec![
                 Part::Grid(self.grid),
-                Part::Subheading("Goodput of all flows".into()),
+                Part::Subheading("Goodput of each flow".into()),
                 Part::Verbatim(means.text()),
             ],
         }

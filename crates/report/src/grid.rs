@@ -11,7 +11,7 @@ pub struct Grid {
     pub figures: Vec<GridFigure>,
     /// Names of the flows.
     pub flows: Vec<String>,
-    /// One for each flow of each run.
+    /// One for each flow of each run; those of a run stand together.
     pub points: Vec<GridPoint>,
 }
 
@@ -33,6 +33,20 @@ pub struct GridFigure {
     pub name: String,
     /// Unit of its numbers: s, B and bit/s are shown with prefixes.
     pub unit: String,
+    /// What it is a figure of.
+    pub scope: GridScope,
+}
+
+/// What a figure measures. Figures of different flows are never joined but as their sum.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum GridScope {
+    /// A flow, with a sum over the flows of a run that is a figure of the run.
+    Sum,
+    /// A flow.
+    #[default]
+    Flow,
+    /// A run; it is the same for all of its flows.
+    Run,
 }
 
 /// A flow of a run.

@@ -88,10 +88,12 @@ Examples:
   ackclock table transfer.sweep --rows path.loss --cols sender.cc --value goodput
   ackclock table transfer.sweep --report transfer.html
   ackclock table transfer.sweep --rows seed --value rtos --flow upload
+  ackclock table transfer.sweep --rows path.loss --sum   the flows of each run together
   ackclock table transfer.sweep --rows path.delay --cols sender.cc --svg cc.svg --lines
   ackclock table transfer.sweep --rows path.loss --json | jq '.[].mean'
 
-An interval is that of the mean at 95 %, by Student's t over the runs of a cell.";
+An interval is that of the mean at 95 %, by Student's t over the runs of a cell, where these differ
+in their seeds alone.";
 
 /// Arguments of `table`.
 #[derive(Debug, Args)]
@@ -99,7 +101,7 @@ An interval is that of the mean at 95 %, by Student's t over the runs of a cell.
 pub(crate) struct TableArgs {
     /// Directory of the sweep
     pub(crate) dir: PathBuf,
-    /// Axes down the side, with commas between; `seed` is one too [default: all but the last]
+    /// Axes down the side, with commas between; `seed` and `flow` are some too [default: all but the last]
     #[arg(long, value_name = "KEYS")]
     pub(crate) rows: Option<String>,
     /// Axes along the top [default: the last, if neither is given]
@@ -108,9 +110,12 @@ pub(crate) struct TableArgs {
     /// Figure in the cells: a column of runs.csv, its unit may be left out
     #[arg(long, value_name = "FIGURE", default_value = "goodput")]
     pub(crate) value: String,
-    /// Only the flow of this name
+    /// Only the flow of this name [default: each has cells of its own]
     #[arg(long, value_name = "FLOW")]
     pub(crate) flow: Option<String>,
+    /// The sum over the flows of each run, of figures that have one: goodput, bytes, rtos
+    #[arg(long, conflicts_with = "flow")]
+    pub(crate) sum: bool,
     /// Write a page with heat maps for a browser, in one file: see docs/reports.md
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,

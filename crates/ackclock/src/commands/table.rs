@@ -5,8 +5,8 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use pages::sweep_page::{MOST, SweepPage};
-use runner::sweep::csv::{FIGURES, Figure};
-use runner::sweep::pivot::{NoLines, Pivot, Question};
+use runner::sweep::csv::{FIGURES, Figure, Scope};
+use runner::sweep::pivot::{FLOW, Flows, NoLines, Pivot, Question};
 use scenario::nearest;
 
 use crate::cli::TableArgs;
@@ -37,7 +37,16 @@ pub(super) fn run(args: &TableArgs) -> Result<ExitCode, Failure> {
             None => format!("figures are {}", names.join(", ")),
         })
     })?;
-    let pivot = Pivot::new(Question { rows: side, columns: top, figure, flow: args.flow.clone() });
+    let flows = match (&args.flow, args.sum) {
+        (Some(name), _) => Flows::One(name.clone()),
+        (None, true) if figure.scope == Scope::Flow => {
+            let message = format!("--sum: a sum of {} over flows means nothing", figure.short());
+            return Err(Failure::new(message).hint("without --sum each flow has its own cells"));
+        }
+        (None, true) => Flows::Sum,
+        (None, false) => Flows::Each,
+    };
+    let pivot = Pivot::new(Question { rows: side, columns: top, figure, flows });
     let (pivot, count) = fill(&args.dir, pivot)?;
     if count < runs {
         tell(&format!("{count} of {runs} runs are done\n"));
@@ -138,7 +147,7 @@ pub(super) fn report(dir: &Path, path: &Path, mut out: OutFile) -> Result<(), Fa
     let (side, top) = sides(about.axes.clone());
     let figure = Figure::named("goodput").unwrap_or(FIGURES[0]);
     let (means, _) =
-        fill(dir, Pivot::new(Question { rows: side, columns: top, figure, flow: None }))?;
+        fill(dir, Pivot::new(Question { rows: side, columns: top, figure, flows: Flows::Each }))?;
     let mut title = about.title();
     if title.is_empty() {
         title = dir.display().to_string();
@@ -159,7 +168,7 @@ pub(super) fn summary(dir: &Path, json: bool) -> Result<String, Failure> {
     let (side, top) = sides(about.axes);
     let figure = Figure::named("goodput").unwrap_or(FIGURES[0]);
     let (pivot, count) =
-        fill(dir, Pivot::new(Question { rows: side, columns: top, figure, flow: None }))?;
+        fill(dir, Pivot::new(Question { rows: side, columns: top, figure, flows: Flows::Each }))?;
     if json {
         return Ok(serde_json::to_string_pretty(&pivot.cells()).unwrap_or_default() + "\n");
     }
@@ -168,7 +177,7 @@ pub(super) fn summary(dir: &Path, json: bool) -> Result<String, Failure> {
         lines if lines > MANY => format!("{lines} lines: ackclock table {}\n", dir.display()),
         _ => table,
     };
-    Ok(format!("{count} runs in {}\n\ngoodput of all flows\n{table}", dir.display()))
+    Ok(format!("{count} runs in {}\n\ngoodput of each flow\n{table}", dir.display()))
 }
 
 /// All axes but the last down the side, the last along the top; a single one down the side.
@@ -188,12 +197,12 @@ fn split(keys: &Option<String>) -> Vec<String> {
 }
 
 fn known(key: &str, keys: &[String]) -> Result<(), Failure> {
-    if key == "seed" || keys.iter().any(|known| known == key) {
+    if key == "seed" || key == FLOW || keys.iter().any(|known| known == key) {
         return Ok(());
     }
     let failure = Failure::new(format!("the sweep has no axis {key:?}"));
     Err(failure.hint(match nearest(key, keys.iter().map(String::as_str)) {
         Some(near) => format!("did you mean {near:?}?"),
-        None => format!("axes are {} and seed", keys.join(", ")),
+        None => format!("axes are {}, seed and flow", keys.join(", ")),
     }))
 }

@@ -26,7 +26,8 @@ class Grid {
     this.down = order.length ? order[0] : -1;
     this.kept = spec.axes.map(() => -1);
     this.figure = 0;
-    this.chosenFlow = -1;
+    this.chosenFlow = 0;
+    this.isSum = true;
     this.isLog = false;
     this.build();
   }
@@ -79,23 +80,52 @@ class Grid {
       if (index === this.down || index === this.across || axis.values.length < 2) return;
       pick(axis.name, [[-1, "mean of all"], ...axis.values.map((value, number) => [number, value])], this.kept[index], (to) => (this.kept[index] = to));
     });
-    if (this.flows.length > 1) {
-      pick("Flow", [[-1, "all"], ...this.flows.map((name, number) => [number, name])], this.chosenFlow, (to) => (this.chosenFlow = to));
+    if (this.flows.length > 1 && this.scope !== "run") {
+      const sum = this.scope === "sum" ? [[-1, "sum of all"]] : [];
+      const chosen = this.sums ? -1 : this.chosenFlow;
+      pick("Flow", [...sum, ...this.flows.map((name, number) => [number, name])], chosen, (to) => {
+        this.isSum = to < 0;
+        if (to >= 0) this.chosenFlow = to;
+      });
     }
     pick("Scale", [[0, "even steps"], [1, "equal ratios"]], Number(this.isLog), (to) => (this.isLog = Boolean(to)));
   }
 
-  // Count, mean and spread of each cell.
+  // What the figure is one of: a flow, a flow whose figures add up over a run, or a run.
+  get scope() {
+    return this.figures[this.figure][2];
+  }
+
+  // Are the flows of a run added up?
+  get sums() {
+    return this.scope === "sum" && this.isSum;
+  }
+
+  // One value of each run that counts: of the chosen flow, of the run, or the sum over its flows.
+  samples() {
+    const values = this.values[this.figure];
+    const samples = [];
+    let end = 0;
+    for (let point = 0; point < this.n; point = end) {
+      // The points of a run stand together, and no other run has all of its values.
+      end = point + 1;
+      while (end < this.n && this.at.every((column) => column[end] === column[point])) end += 1;
+      const left = this.kept.some((kept, axis) => kept >= 0 && axis !== this.down && axis !== this.across && this.at[axis][point] !== kept);
+      if (left) continue;
+      const flows = Array.from({ length: end - point }, (_, flow) => point + flow);
+      const wanted = this.scope === "run" ? [point] : this.sums ? flows : flows.filter((one) => this.flow[one] === this.chosenFlow);
+      const known = wanted.map((one) => values[one]).filter((value) => !Number.isNaN(value));
+      if (known.length) samples.push({ point, value: known.reduce((sum, value) => sum + value, 0) });
+    }
+    return samples;
+  }
+
+  // Count, mean and spread of each cell, over runs.
   cells() {
     const wide = this.across < 0 ? 1 : this.axes[this.across].values.length;
     const tall = this.down < 0 ? 1 : this.axes[this.down].values.length;
     const cells = Array.from({ length: wide * tall }, () => ({ n: 0, mean: 0, squares: 0, least: Infinity, most: -Infinity }));
-    const values = this.values[this.figure];
-    for (let point = 0; point < this.n; point++) {
-      const value = values[point];
-      if (Number.isNaN(value) || (this.chosenFlow >= 0 && this.flow[point] !== this.chosenFlow)) continue;
-      const left = this.kept.some((kept, axis) => kept >= 0 && axis !== this.down && axis !== this.across && this.at[axis][point] !== kept);
-      if (left) continue;
+    for (const { point, value } of this.samples()) {
       const row = this.down < 0 ? 0 : this.at[this.down][point];
       const column = this.across < 0 ? 0 : this.at[this.across][point];
       const cell = cells[row * wide + column];
@@ -123,7 +153,8 @@ class Grid {
     };
     const small = wide > 14 || tall > 60;
     this.map.classList.toggle("small", small);
-    this.title.textContent = `${name}: mean of each cell`;
+    const whose = this.flows.length < 2 || this.scope === "run" ? "" : this.sums ? " of all flows" : ` of ${this.flows[this.chosenFlow]}`;
+    this.title.textContent = `${name}${whose}: mean of each cell`;
     const table = element("table");
     const side = this.down < 0 ? "" : this.axes[this.down].name;
     const top = this.across < 0 ? "" : this.axes[this.across].name;
@@ -166,7 +197,7 @@ class Grid {
   // What a cell holds, in words.
   told(cell, size, shown) {
     const half = this.half(cell);
-    const many = cell.n > 1 ? `, ${cell.n} values from ${short(cell.least / size, 4)} to ${short(cell.most / size, 4)}` : "";
+    const many = cell.n > 1 ? `, ${cell.n} runs from ${short(cell.least / size, 4)} to ${short(cell.most / size, 4)}` : "";
     return `${short(cell.mean / size, 6)} ${shown}${half === null ? "" : ` ± ${short(half / size, 2)}`}${many}`;
   }
 

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-use crate::grid::Grid;
+use crate::grid::{Grid, GridFigure, GridScope};
 use crate::pack::Pack;
 use crate::page::Part;
 use crate::plots::{Axis, Panel, Plots, Series};
@@ -66,7 +66,7 @@ struct SeriesData<'a> {
 struct GridData<'a> {
     id: &'a str,
     axes: Vec<GridAxisData<'a>>,
-    figures: Vec<[&'a str; 2]>,
+    figures: Vec<[&'a str; 3]>,
     flows: &'a [String],
     n: usize,
     /// Index on each axis and the flow's, a column each.
@@ -138,6 +138,16 @@ fn of_series(series: &Series) -> SeriesData<'_> {
     }
 }
 
+/// Name, unit and scope.
+fn of_figure(figure: &GridFigure) -> [&str; 3] {
+    let scope = match figure.scope {
+        GridScope::Sum => "sum",
+        GridScope::Flow => "flow",
+        GridScope::Run => "run",
+    };
+    [&figure.name, &figure.unit, scope]
+}
+
 fn of_grid(grid: &Grid) -> GridData<'_> {
     let (mut places, mut values) = (Pack::default(), Pack::default());
     for axis in 0..grid.axes.len() {
@@ -159,7 +169,7 @@ fn of_grid(grid: &Grid) -> GridData<'_> {
                 numbers: &axis.numbers,
             })
             .collect(),
-        figures: grid.figures.iter().map(|figure| [&*figure.name, &*figure.unit]).collect(),
+        figures: grid.figures.iter().map(of_figure).collect(),
         flows: &grid.flows,
         n: grid.points.len(),
         places: places.text(),

@@ -9,78 +9,84 @@ use crate::sharing::LineReport;
 
 /// Figures of a flow, and behind them those of its run: the name of the column, what it says with its unit, and how it is read.
 pub const FIGURES: [Figure; 21] = [
-    Figure::new("bytes", "payload read by the receiving application, in bytes", |_, f| {
+    Figure::counted("bytes", "payload read by the receiving application, in bytes", |_, f| {
         Some(f.bytes as f64)
     }),
-    Figure::new("finished", "1 if the transfer came to its end, 0 if not", |_, f| {
+    Figure::counted("finished", "1 if the transfer came to its end, 0 if not", |_, f| {
         Some(f64::from(u8::from(f.finished)))
     }),
-    Figure::new(
+    Figure::of_flow(
         "duration_s",
         "from the first SYN to the last byte read, or to the end of the run, in seconds",
         |_, f| Some(f.duration_s),
     ),
-    Figure::new("goodput_bps", "payload read per second, in bit/s", |_, f| Some(f.goodput_bps)),
-    Figure::new("retransmitted_segments", "data packets sent again", |_, f| {
+    Figure::counted("goodput_bps", "payload read per second, in bit/s", |_, f| Some(f.goodput_bps)),
+    Figure::counted("retransmitted_segments", "data packets sent again", |_, f| {
         Some(f.retransmitted_segments as f64)
     }),
-    Figure::new("fast_recoveries", "fast recoveries entered", |_, f| {
+    Figure::counted("fast_recoveries", "fast recoveries entered", |_, f| {
         Some(f.fast_recoveries as f64)
     }),
-    Figure::new("rtos", "times the retransmission timer fired", |_, f| Some(f.rtos as f64)),
-    Figure::new(
+    Figure::counted("rtos", "times the retransmission timer fired", |_, f| Some(f.rtos as f64)),
+    Figure::counted(
         "spurious_recoveries",
         "recoveries and timeouts that proved spurious and were undone",
         |_, f| Some(f.spurious_recoveries as f64),
     ),
-    Figure::new("max_cwnd_bytes", "largest congestion window, in bytes", |_, f| {
+    Figure::of_flow("max_cwnd_bytes", "largest congestion window, in bytes", |_, f| {
         Some(f.max_cwnd_bytes as f64)
     }),
-    Figure::new("mss_bytes", "payload of a full segment, in bytes", |_, f| {
+    Figure::of_flow("mss_bytes", "payload of a full segment, in bytes", |_, f| {
         Some(f.mss_bytes as f64)
     }),
-    Figure::new("min_rtt_s", "least round trip the sender measured, in seconds", |_, f| {
+    Figure::of_flow("min_rtt_s", "least round trip the sender measured, in seconds", |_, f| {
         f.min_rtt_s
     }),
-    Figure::new("jain_index", "Jain's index of the goodputs of the run's flows", |row, _| {
+    Figure::of_run("jain_index", "Jain's index of the goodputs of the run's flows", |row, _| {
         row.sharing.fairness.as_ref().map(|fair| fair.jain_index)
     }),
-    Figure::new("mean_jain_index", "mean of Jain's index over the seconds of the run", |row, _| {
-        row.sharing.fairness.as_ref().and_then(|fair| fair.mean_jain_index)
-    }),
-    Figure::new(
+    Figure::of_run(
+        "mean_jain_index",
+        "mean of Jain's index over the seconds of the run",
+        |row, _| row.sharing.fairness.as_ref().and_then(|fair| fair.mean_jain_index),
+    ),
+    Figure::of_run(
         "convergence_s",
         "from the last start to the end of the first second with fair shares, in seconds",
         |row, _| row.sharing.fairness.as_ref().and_then(|fair| fair.convergence_s),
     ),
-    Figure::new("link_lost_packets", "packets lost in front of lines", |row, _| {
+    Figure::of_run("link_lost_packets", "packets lost in front of lines", |row, _| {
         total(row, |line| line.lost)
     }),
-    Figure::new("link_marked_packets", "packets marked in front of lines (ECN)", |row, _| {
+    Figure::of_run("link_marked_packets", "packets marked in front of lines (ECN)", |row, _| {
         total(row, |line| line.marked)
     }),
-    Figure::new(
+    Figure::of_run(
         "queue_delay_p50_s",
         "queue delay that half of the packets do not exceed, of the line where it is longest",
         |row, _| longest(row, |line| line.delay_p50_s),
     ),
-    Figure::new(
+    Figure::of_run(
         "queue_delay_p95_s",
         "queue delay that 95 % of the packets do not exceed, of the line where it is longest",
         |row, _| longest(row, |line| line.delay_p95_s),
     ),
-    Figure::new(
+    Figure::of_run(
         "queue_delay_p99_s",
         "queue delay that 99 % of the packets do not exceed, of the line where it is longest",
         |row, _| longest(row, |line| line.delay_p99_s),
     ),
-    Figure::new("queue_delay_max_s", "longest queue delay, in seconds", |row, _| {
+    Figure::of_run("queue_delay_max_s", "longest queue delay, in seconds", |row, _| {
         longest(row, |line| line.delay_max_s)
     }),
-    Figure::new("share", "of what all flows of the run read, the part of this one", |row, f| {
-        let all: u64 = row.flows.iter().map(|flow| flow.bytes).sum();
-        (all > 0 && row.flows.len() > 1).then(|| f.bytes as f64 / all as f64)
-    }),
+    Figure::of_flow(
+        "share",
+        "of what all flows of the run read, the part of this one",
+        |row, f| {
+            let all: u64 = row.flows.iter().map(|flow| flow.bytes).sum();
+            (all > 0 && row.flows.len() > 1).then(|| f.bytes as f64 / all as f64)
+        },
+    ),
 ];
 
 fn total(row: &Row, of: fn(&LineReport) -> u64) -> Option<f64> {
@@ -99,17 +105,37 @@ pub struct Figure {
     pub name: &'static str,
     /// What it says.
     pub help: &'static str,
+    /// What it is a figure of.
+    pub scope: Scope,
     /// Its value; `None` if there is none.
-    pub of: fn(&Row, &FlowReport) -> Option<f64>,
+    pub of: Of,
 }
 
+/// What a figure measures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// A flow, with a sum over the flows of a run that is a figure of the run: bytes, goodput, counts.
+    Sum,
+    /// A flow; a sum over flows means nothing.
+    Flow,
+    /// A run: the same for all of its flows.
+    Run,
+}
+
+/// How a figure is read.
+type Of = fn(&Row, &FlowReport) -> Option<f64>;
+
 impl Figure {
-    const fn new(
-        name: &'static str,
-        help: &'static str,
-        of: fn(&Row, &FlowReport) -> Option<f64>,
-    ) -> Self {
-        Self { name, help, of }
+    const fn counted(name: &'static str, help: &'static str, of: Of) -> Self {
+        Self { name, help, scope: Scope::Sum, of }
+    }
+
+    const fn of_flow(name: &'static str, help: &'static str, of: Of) -> Self {
+        Self { name, help, scope: Scope::Flow, of }
+    }
+
+    const fn of_run(name: &'static str, help: &'static str, of: Of) -> Self {
+        Self { name, help, scope: Scope::Run, of }
     }
 
     /// Its name without the unit: `goodput`.

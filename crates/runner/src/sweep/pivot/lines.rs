@@ -2,8 +2,8 @@
 
 use trace::svg::{Axis, Chart, Draw, Panel, Point, Series};
 
-use super::Pivot;
 use scenario::units_text::{Measure, Quantity};
+use super::{Layout, Pivot};
 
 /// Lines that have a look of their own.
 const MOST: usize = 7;
@@ -33,30 +33,34 @@ impl Pivot {
     /// # Errors
     /// [`NoLines`] where that makes no sense.
     pub fn lines(&self, title: &str, subtitle: &str) -> Result<String, NoLines> {
-        let along = self.along().ok_or(NoLines::Side)?;
-        if self.tops.values.len() > MOST {
-            return Err(NoLines::Columns(self.tops.values.len()));
+        let Layout { row_keys, column_keys, sides, tops, cells } = self.layout();
+        let along = along(&row_keys, &sides).ok_or(NoLines::Side)?;
+        if tops.len() > MOST {
+            return Err(NoLines::Columns(tops.len()));
         }
         let (scale, unit) = self.unit();
         let thousandths = |value: f64| (value / scale * 1_000.0) as i64;
         let mut order: Vec<usize> = (0..along.at.len()).collect();
         order.sort_by_key(|&side| along.at[side]);
-        let mut means: Vec<Vec<Point>> = vec![Vec::new(); self.tops.values.len()];
-        let mut ends: Vec<Vec<Point>> = vec![Vec::new(); self.tops.values.len()];
+        let mut means: Vec<Vec<Point>> = vec![Vec::new(); tops.len()];
+        let mut ends: Vec<Vec<Point>> = vec![Vec::new(); tops.len()];
         for side in order {
-            for (top, cell) in self.cells[side].iter().enumerate().filter(|(_, c)| c.count > 0) {
-                let x = along.at[side];
-                means[top].push(Point { x, y: thousandths(cell.mean) });
+            for (top, cell) in cells[side].iter().enumerate() {
+                let Some(cell) = cell else { continue };
+                let (x, mean) = (along.at[side], cell.summary.mean);
+                means[top].push(Point { x, y: thousandths(mean) });
                 if let Some(half) = cell.confidence() {
                     // A figure below zero there is not.
                     let low =
-                        if cell.min < 0.0 { cell.mean - half } else { (cell.mean - half).max(0.0) };
+                        if cell.summary.min < 0.0 { mean - half } else { (mean - half).max(0.0) };
                     ends[top].push(Point { x, y: thousandths(low) });
-                    ends[top].push(Point { x, y: thousandths(cell.mean + half) });
+                    ends[top].push(Point { x, y: thousandths(mean + half) });
                 }
             }
         }
-        let names: Vec<String> = self.tops.values.iter().map(|top| top.join(", ")).collect();
+        let names: Vec<String> = tops.iter().map(|top| top.join(", ")).collect();
+        let has_intervals = ends.iter().any(|points| !points.is_empty());
+        let interval = if has_intervals { ", with its 95 % confidence interval" } else { "" };
         let bars = ends.iter().zip(0..).map(|(points, look)| Series {
             name: "",
             look,
@@ -70,11 +74,13 @@ impl Pivot {
             points,
         });
         let figure = self.question.figure.short().replace('_', " ");
-        let columns = self.question.columns.join(", ");
-        let by = if columns.is_empty() { String::new() } else { format!(", by {columns}") };
+        let by = match &column_keys[..] {
+            [] => String::new(),
+            keys => format!(", by {}", keys.join(", ")),
+        };
         let chart = Chart {
             title,
-            subtitle: &format!("mean{by}, with its 95 % confidence interval; {subtitle}"),
+            subtitle: &format!("mean{by}{interval}; {subtitle}"),
             x: Axis { title: &along.title, unit: along.unit, decimals: along.decimals },
             panels: vec![Panel {
                 y: Axis { title: &figure, unit: unit.trim(), decimals: 3 },
@@ -89,42 +95,42 @@ impl Pivot {
         debug_assert!(written.is_ok());
         Ok(String::from_utf8_lossy(&svg).into_owned())
     }
+}
 
-    /// Where the values of the side lie; of keys that change together the first counts.
-    fn along(&self) -> Option<Along> {
-        let key = self.question.rows.first()?;
-        let read = |side: &Vec<String>| Measure::read(side.first()?);
-        let measures: Vec<Measure> = self.sides.values.iter().map(read).collect::<Option<_>>()?;
-        let first = *measures.first()?;
-        let (least, most) = measures
-            .iter()
-            .fold((u64::MAX, 0), |(least, most), m| (least.min(m.steps), most.max(m.steps)));
-        let alike = measures.iter().all(|measure| measure.quantity == first.quantity);
-        let mut seen: Vec<u64> = measures.iter().map(|measure| measure.steps).collect();
-        seen.sort_unstable();
-        if !alike || least == most || seen.windows(2).any(|pair| pair[0] == pair[1]) {
-            return None;
-        }
-        let (unit, decimals) = unit_of(first.quantity, most);
-        let title = self.question.rows.join(", ");
-        if least > 0 && most as f64 / least as f64 > DECADE {
-            let one = 10_u64.pow(decimals) as f64;
-            let place = |m: &Measure| (libm::log10(m.steps as f64 / one) * 1_000.0) as i64;
-            let title = if unit.is_empty() {
-                format!("log10 of {key}")
-            } else {
-                format!("log10 of {key} in {unit}")
-            };
-            return Some(Along {
-                at: measures.iter().map(place).collect(),
-                title,
-                unit: "",
-                decimals: 3,
-            });
-        }
-        let place = |measure: &Measure| i64::try_from(measure.steps).unwrap_or(i64::MAX);
-        Some(Along { at: measures.iter().map(place).collect(), title, unit, decimals })
+/// Where the values of the side lie; of keys that change together the first counts.
+fn along(row_keys: &[String], sides: &[Vec<String>]) -> Option<Along> {
+    let key = row_keys.first()?;
+    let read = |side: &Vec<String>| Measure::read(side.first()?);
+    let measures: Vec<Measure> = sides.iter().map(read).collect::<Option<_>>()?;
+    let first = *measures.first()?;
+    let (least, most) = measures
+        .iter()
+        .fold((u64::MAX, 0), |(least, most), m| (least.min(m.steps), most.max(m.steps)));
+    let alike = measures.iter().all(|measure| measure.quantity == first.quantity);
+    let mut seen: Vec<u64> = measures.iter().map(|measure| measure.steps).collect();
+    seen.sort_unstable();
+    if !alike || least == most || seen.windows(2).any(|pair| pair[0] == pair[1]) {
+        return None;
     }
+    let (unit, decimals) = unit_of(first.quantity, most);
+    let title = row_keys.join(", ");
+    if least > 0 && most as f64 / least as f64 > DECADE {
+        let one = 10_u64.pow(decimals) as f64;
+        let place = |m: &Measure| (libm::log10(m.steps as f64 / one) * 1_000.0) as i64;
+        let title = if unit.is_empty() {
+            format!("log10 of {key}")
+        } else {
+            format!("log10 of {key} in {unit}")
+        };
+        return Some(Along {
+            at: measures.iter().map(place).collect(),
+            title,
+            unit: "",
+            decimals: 3,
+        });
+    }
+    let place = |measure: &Measure| i64::try_from(measure.steps).unwrap_or(i64::MAX);
+    Some(Along { at: measures.iter().map(place).collect(), title, unit, decimals })
 }
 
 /// The unit for values up to so many steps, and the digits of a step behind its decimal point.
