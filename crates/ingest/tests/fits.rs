@@ -1,11 +1,11 @@
 //! A fit is a scenario, whatever the capture said.
 
-use ackclock_lab::scenario::{Overrides, load};
 use diagnose::place::CapturePoint;
 use fit::{Chance, Fitted, Late, Losses, System, Writes};
 use packet::Dir;
 use proptest::option;
 use proptest::prelude::*;
+use scenario::{Overrides, load};
 
 fn system() -> impl Strategy<Value = System> {
     prop_oneof![Just(System::Linux), Just(System::FreeBsd), Just(System::Unknown)]

@@ -69,6 +69,9 @@ pub enum Play<'a> {
     Programs {
         /// Lines for a shell, each with the index of its host; without any the run lasts to its end.
         lines: &'a [(usize, String)],
+        /// Congestion control that a host's connections have by default, each with the index of its
+        /// host; the others have the system's own.
+        congestion: &'a [(usize, &'static str)],
         /// Called when all hosts are there, with the path of each one's namespace (see nsenter(1)).
         ready: fn(&[(usize, String)]),
     },
@@ -139,7 +142,7 @@ impl std::fmt::Display for WireError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Space(error) => error.fmt(f),
-            Self::Setup(error) => write!(f, "the scenario cannot be set up: {error:?}"),
+            Self::Setup(error) => write!(f, "the scenario cannot be run: {error}"),
             Self::Flow { flow, what } => {
                 write!(f, "flow number {flow}: a real host cannot play {what}")
             }
@@ -178,6 +181,8 @@ struct Host {
 struct Work {
     ends: Vec<(usize, End)>,
     lines: Vec<String>,
+    /// Congestion control of connections that name none.
+    congestion: Option<&'static str>,
     /// It is there until it is stopped.
     stays: bool,
 }
@@ -191,9 +196,9 @@ pub fn run<O: Observer, W: Write>(job: Job<'_, W>, observer: &mut O) -> Result<D
     let parts = parts(&job)?;
     let stop = Arc::new(AtomicBool::new(false));
     let (mut gates, mut hosts) = (Vec::new(), Vec::new());
-    let lines = match job.play {
-        Play::Flows(_) => &[][..],
-        Play::Programs { lines, .. } => lines,
+    let (lines, congestion) = match job.play {
+        Play::Flows(_) => (&[][..], &[][..]),
+        Play::Programs { lines, congestion, .. } => (lines, congestion),
     };
     for (&host, &addresses) in job.outside.iter().zip(job.addresses) {
         let ends = parts.iter().filter(|part| part.1 == host).map(|part| (part.0, part.2.clone()));
@@ -201,6 +206,7 @@ pub fn run<O: Observer, W: Write>(job: Job<'_, W>, observer: &mut O) -> Result<D
         let work = Work {
             ends: ends.collect(),
             lines: own.collect(),
+            congestion: congestion.iter().find(|one| one.0 == host).map(|one| one.1),
             stays: matches!(job.play, Play::Programs { .. }) && lines.is_empty(),
         };
         let profile = &job.scenario.hosts[host].profile;
@@ -380,9 +386,11 @@ fn start_host(
 ) -> Result<(Device, Host), WireError> {
     let (tell, told) = mpsc::channel();
     let (go, gone) = mpsc::channel::<Clock>();
-    let (mtu, settings) = (profile.mtu, space::settings(profile));
+    let (mtu, mut settings) = (profile.mtu, space::settings(profile));
+    let congestion = work.congestion.map(str::to_owned);
+    settings.extend(congestion.map(|name| ("net.ipv4.tcp_congestion_control", name)));
     let thread = thread::spawn(move || {
-        let Work { ends, lines, stays } = work;
+        let Work { ends, lines, stays, .. } = work;
         let ready = || -> Result<_, WireError> {
             space::leave().map_err(WireError::Space)?;
             let (IpAddr::V4(v4), IpAddr::V6(v6)) = (v4, v6) else {

@@ -104,10 +104,15 @@ pub fn path() -> String {
     format!("/proc/{}/task/{}/ns/net", nix::unistd::getpid(), nix::unistd::gettid())
 }
 
+/// Whether a real host can be what this profile says.
+pub fn is_linux(profile: &Profile) -> bool {
+    profile.family == Family::Linux
+}
+
 /// What a profile of Linux says of a host's sysctls, by their names; those of another system are
 /// left as they are.
 pub fn settings(profile: &Profile) -> Vec<(&'static str, String)> {
-    if profile.family != Family::Linux {
+    if !is_linux(profile) {
         return Vec::new();
     }
     let switch = |on: bool| u32::from(on).to_string();

@@ -85,6 +85,22 @@ fn a_real_sender_stands_beside_the_model_on_a_page() {
     assert!(page.contains("99 of 100 were no later than"));
 }
 
+#[test]
+fn a_link_gives_hosts_their_congestion_control() {
+    let place = Place::new("a_link_gives_hosts_their_congestion_control");
+    place.write("small.toml", SMALL);
+    let own = "cat /proc/sys/net/ipv4/tcp_congestion_control";
+    let (sender, sink) = (format!("sender={own}"), format!("sink={own}"));
+    let mut link = vec!["wire", "link", "small.toml", "--run", &sender, "--run", &sink];
+    link.extend(["--set", "host.sender={ profile = \"linux-6.18\", cc = \"reno\" }"]);
+    link.extend(["--set", "host.sink={ profile = \"linux-6.18\", cc = \"reno\" }"]);
+    let Some(answer) = privileged(place.run(&link)) else { return };
+    assert!(answer.ok().starts_with("reno\nreno\n"));
+    link.extend(["--set", "host.sender.cc=cubic-rfc9438"]);
+    let refused = place.run(&link).refused();
+    assert!(refused.contains("sender is real, and Linux has no \"cubic\""), "{refused}");
+}
+
 /// Processes below that are told apart by what stands in their environment.
 fn namespaces_of(tag: &str) -> Vec<String> {
     let mut found = Vec::new();

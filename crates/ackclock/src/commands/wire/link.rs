@@ -4,9 +4,9 @@ use std::process::ExitCode;
 
 use sim::scenario::{App, Scenario};
 use units::Duration;
-use wire_io::Play;
+use wire_io::{Play, space};
 
-use super::real::{Real, report, tell};
+use super::real::{Real, kernel_name, report, tell};
 use crate::cli::LinkArgs;
 use crate::commands::load_scenario;
 use crate::commands::run::create;
@@ -18,6 +18,7 @@ const CONNECTIONS: usize = 64;
 pub(super) fn run(args: LinkArgs) -> Result<ExitCode, Failure> {
     let (file, loaded) = load_scenario(args.scenario)?;
     let lines = lines(&args.run, &loaded.scenario)?;
+    let congestion = congestion(&loaded.scenario)?;
     let pcap = args.pcap.as_deref().map(|path| create(path, &file)).transpose()?;
     let scenario = places(&loaded.scenario)?;
     let outside: Vec<usize> = (0..scenario.hosts.len()).collect();
@@ -27,6 +28,7 @@ pub(super) fn run(args: LinkArgs) -> Result<ExitCode, Failure> {
         outside: &outside,
         play: Play::Programs {
             lines: &lines,
+            congestion: &congestion,
             ready: if lines.is_empty() { enter } else { |_| {} },
         },
         poll: Duration::from_secs(1),
@@ -52,6 +54,13 @@ fn enter(hosts: &[(usize, String)]) {
         eprintln!("host {host}, {address}: nsenter --net={path} bash");
     }
     eprintln!("Ctrl-C ends it");
+}
+
+/// The congestion control of each host; one with a profile of another system keeps this system's.
+fn congestion(scenario: &Scenario) -> Result<Vec<(usize, &'static str)>, Failure> {
+    let hosts = scenario.hosts.iter().enumerate();
+    let linux = hosts.filter(|(_, host)| host.quic.is_none() && space::is_linux(&host.profile));
+    linux.map(|(index, host)| Ok((index, kernel_name(host)?))).collect()
 }
 
 /// `HOST=COMMAND`.

@@ -119,14 +119,19 @@ fn congestion(senders: &[&Host]) -> Result<Option<String>, Failure> {
         );
         return Err(Failure::new(message));
     }
-    match first.cc {
-        cc::Algorithm::Reno => Ok(Some("reno".to_owned())),
-        cc::Algorithm::Bbr => Ok(Some("bbr".to_owned())),
-        cc::Algorithm::Cubic(cc::cubic::Variant::Linux) => Ok(Some("cubic".to_owned())),
+    kernel_name(first).map(|name| Some(name.to_owned()))
+}
+
+/// The kernel's name of a host's congestion control.
+pub(super) fn kernel_name(host: &Host) -> Result<&'static str, Failure> {
+    match host.cc {
+        cc::Algorithm::Reno => Ok("reno"),
+        cc::Algorithm::Bbr => Ok("bbr"),
+        cc::Algorithm::Cubic(cc::cubic::Variant::Linux) => Ok("cubic"),
         other => {
-            let message = format!("{} is real, and Linux has no {:?}", first.name, other.name());
+            let message = format!("{} is real, and Linux has no {:?}", host.name, other.name());
             let hint =
-                format!("--set host.{}.cc=reno, or cubic with a profile of Linux", first.name);
+                format!("--set host.{}.cc=reno, or cubic with a profile of Linux", host.name);
             Err(Failure::new(message).hint(hint))
         }
     }
@@ -166,7 +171,7 @@ pub(super) fn report(loaded: &Loaded, outside: &[usize], done: &Done<OutFile>) -
 /// The same scenario in virtual time.
 pub(super) fn model(scenario: &Scenario) -> Result<ModelReport, Failure> {
     let outcome = sim::run(scenario, &mut Off)
-        .map_err(|error| Failure::new(format!("the scenario cannot be set up: {error:?}")))?;
+        .map_err(|error| Failure::new(format!("the scenario cannot be run: {error}")))?;
     let flows = outcome.flows.iter().map(runner::run_report::FlowReport::new).collect();
     Ok(ModelReport { added_rtt_s: 0.0, flows })
 }
