@@ -152,7 +152,7 @@ impl RunStory {
 pub fn plots_of(loaded: &Loaded, id: &str, title: &str) -> Result<Plots, String> {
     let mut scenario = loaded.scenario.clone();
     let mut story = RunStory::of(&mut scenario);
-        sim::run(&scenario, &mut story).map_err(|error| error.to_string())?;
+    let outcome = sim::run(&scenario, &mut story).map_err(|error| error.to_string())?;
     let needless = story.needless.finish().into_iter().next().unwrap_or_default();
     let first = story.flows.first_mut().zip(outcome.flows.first());
     let (flow, outcome) = first.ok_or_else(|| String::from("the scenario has no flow"))?;

@@ -196,7 +196,7 @@ fn of_one_direction_no_limit_is_told() {
     let analysis = script.finish();
     assert_eq!(codes(&analysis), ["CC901", "CC902"]);
     let budget = Diagnosis::of(&analysis, &[]).course.budget;
-    assert_eq!(budget.of(crate::Limiter::Unknown), analysis.duration().as_nanos());
+    assert_eq!(budget.of(Limiter::Unknown), analysis.duration().as_nanos());
     assert_eq!(budget.whole(), analysis.duration().as_nanos());
 }
 
