@@ -105,6 +105,15 @@ impl AnyController {
         }
     }
 
+    /// `t_bytes_acked` of FreeBSD's controllers; `None` for others.
+    pub fn bytes_acked(&self) -> Option<u32> {
+        match &self.which {
+            Which::NewReno(cc) => Some(cc.bytes_acked()),
+            Which::FreeBsdCubic(cc) => Some(cc.bytes_acked()),
+            _ => None,
+        }
+    }
+
     /// Does [`Acked::srtt`] mean anything to it?
     #[inline]
     pub const fn heeds_srtt(&self) -> bool {

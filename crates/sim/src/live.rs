@@ -58,6 +58,12 @@ impl<'a, O: Observer> Live<'a, O> {
         self.world.run_until(now);
     }
 
+    /// The TCP at one end of a flow (`listener`: the end that was called); `None` where it is outside,
+    /// is not TCP, or has not begun.
+    pub fn tcp(&mut self, flow: usize, listener: bool) -> Option<&tcp::Endpoint> {
+        self.world.tcp(flow, listener)
+    }
+
     /// When something is due next; `None` if only the hosts outside can make anything happen.
     pub fn next_at(&mut self) -> Option<Instant> {
         self.world.next_at()

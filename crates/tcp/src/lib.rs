@@ -41,6 +41,7 @@ mod sent;
 mod socket_options;
 mod state;
 mod syn_timer;
+mod tcpcb;
 mod timers;
 
 #[cfg(test)]

@@ -382,7 +382,8 @@ pub struct HolesRule {
 }
 
 /// Names of all profiles, in the order they are listed to users.
-pub const NAMES: [&str; 7] = [
+pub const NAMES: [&str; 8] = [
+    "freebsd-13.0",
     "freebsd-13.2",
     "freebsd-14.3",
     "freebsd-main",
@@ -401,6 +402,7 @@ impl Profile {
     /// The profile of that name.
     pub fn named(name: &str) -> Option<Self> {
         match name {
+            "freebsd-13.0" => Some(freebsd::v13_0()),
             "freebsd-13.2" => Some(freebsd::v13_2()),
             "freebsd-14.3" => Some(freebsd::v14_3()),
             "freebsd-main" => Some(freebsd::main()),

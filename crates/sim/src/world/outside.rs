@@ -43,6 +43,19 @@ impl<O: Observer> World<'_, O> {
         }
     }
 
+    /// The TCP at one end of a flow (`listener`: the end that was called), once something has
+    /// happened to it.
+    pub(crate) fn tcp(&mut self, flow: usize, listener: bool) -> Option<&tcp::Endpoint> {
+        let index = end_of(flow, if listener { SERVER } else { CLIENT });
+        if matches!(self.ends.get(index)?.stack, Transport::Asleep(_)) {
+            self.rouse(index);
+        }
+        match &self.ends[index].stack {
+            Transport::Tcp(tcp) => Some(tcp),
+            _ => None,
+        }
+    }
+
     /// When something is due next.
     pub(crate) fn next_at(&mut self) -> Option<Instant> {
         self.network.calendar.next_at()

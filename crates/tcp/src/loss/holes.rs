@@ -34,6 +34,18 @@ impl HolesLoss {
         }
     }
 
+    /// Reports the scoreboard and PRR's counters under the names of recordings.
+    pub(crate) fn inspect(&self, see: &mut impl FnMut(&'static str, u64)) {
+        see("fack", self.holes.snd_fack().0);
+        see("rexb", self.holes.sack_bytes_rexmit());
+        see("sackb", self.holes.sacked_bytes());
+        see("rfs", self.prr.recover_fs);
+        see("prrd", self.prr.prr_delivered);
+        see("prro", self.prr.prr_out);
+        see("nh", self.holes.len() as u64);
+        see("lostb", self.holes.lost_bytes());
+    }
+
     /// More was reported than two segments: enough without a third duplicate.
     fn much_reported(&self, maxseg: u64) -> bool {
         self.rule.newsack && self.holes.sacked_bytes() > u64::from(DUP_THRESHOLD - 1) * maxseg

@@ -21,10 +21,10 @@ use super::{
     RackRule, ReceiveBufferRule, RtoRule, SendBufferRule, SynRule, TimedRule,
 };
 
-/// releng/13.2.
-pub(super) fn v13_2() -> Profile {
+/// releng/13.0 (1300139).
+pub(super) fn v13_0() -> Profile {
     Profile {
-        name: "freebsd-13.2",
+        name: "freebsd-13.0",
         family: Family::FreeBsd,
         default_cc: "newreno",
         newreno: Params::FREEBSD_13_0,
@@ -81,6 +81,11 @@ pub(super) fn v13_2() -> Profile {
         // Twice net.inet.tcp.msl.
         time_wait: Duration::from_secs(60),
     }
+}
+
+/// releng/13.2, inferred: its source was not at hand. 13.0 and main of July 2022 bracket it.
+pub(super) fn v13_2() -> Profile {
+    Profile { name: "freebsd-13.2", ..v13_0() }
 }
 
 /// releng/14.3: CUBIC by default; NewReno with HyStart++ compiled in (inactive in this stack).

@@ -1,0 +1,132 @@
+//! A recording beside the run of its scenario.
+
+use std::fmt;
+
+use units::Duration;
+
+use super::recording::{DataPacket, Recording, Row};
+use super::run::{Fields, Run};
+
+/// `TF_FASTRECOVERY`.
+const FAST_RECOVERY: u32 = 0x0010_0000;
+/// Fields that mean something in a fast recovery only: behind one the kernel leaves what was there.
+const IN_RECOVERY: [&str; 4] = ["rec", "rfs", "prrd", "prro"];
+/// Fields that a write behind the same event changes too: rows are recorded before it.
+const AFTER_WRITE: [&str; 2] = ["nxt", "max"];
+
+/// The first packet that differs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Difference {
+    /// Number of the packet, from 1.
+    number: usize,
+    kernel: Option<DataPacket>,
+    ours: Option<DataPacket>,
+}
+
+impl Difference {
+    /// When it happens: the earlier of the two packets.
+    pub(super) fn ns(&self) -> u64 {
+        [self.kernel, self.ours].into_iter().flatten().map(|packet| packet.ns).min().unwrap_or(0)
+    }
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let one = |packet: Option<DataPacket>| match packet {
+            Some(DataPacket { ns, seq, len }) => format!("{ns} ns {seq}+{len}"),
+            None => "none".to_owned(),
+        };
+        write!(f, "packet {}: kernel {}, ours {}", self.number, one(self.kernel), one(self.ours))
+    }
+}
+
+/// What came of a comparison.
+#[derive(Debug)]
+pub(super) struct Comparison {
+    pub(super) packets: usize,
+    pub(super) mismatches: usize,
+    pub(super) first: Option<Difference>,
+    /// Recorded control blocks, those with a field that differs, and the first of these.
+    pub(super) rows: usize,
+    pub(super) rows_off: usize,
+    pub(super) first_row: Option<String>,
+}
+
+impl Comparison {
+    /// Compares packet by packet; times may differ by `tolerance`.
+    pub(super) fn of(recording: &Recording, run: &Run, tolerance: Duration) -> Self {
+        let (kernel, ours) = (&recording.packets, &run.packets);
+        let packets = kernel.len().max(ours.len());
+        let same = |a: &DataPacket, b: &DataPacket| {
+            (a.seq, a.len) == (b.seq, b.len) && a.ns.abs_diff(b.ns) <= tolerance.as_nanos()
+        };
+        let alike = |&at: &usize| match (kernel.get(at), ours.get(at)) {
+            (Some(a), Some(b)) => same(a, b),
+            _ => false,
+        };
+        let first = (0..packets).find(|at| !alike(at)).map(|at| Difference {
+            number: at + 1,
+            kernel: kernel.get(at).copied(),
+            ours: ours.get(at).copied(),
+        });
+        let mismatches = packets - (0..packets).filter(alike).count();
+        let mut comparison =
+            Self { packets, mismatches, first, rows: 0, rows_off: 0, first_row: None };
+        if tolerance.is_zero() {
+            comparison.compare_rows(recording, run);
+        }
+        comparison
+    }
+
+    fn compare_rows(&mut self, recording: &Recording, run: &Run) {
+        for (at, (row, fields)) in recording.rows.iter().zip(&run.rows).enumerate() {
+            // The run was read after all that happened at that moment.
+            if recording.rows.get(at + 1).is_some_and(|next| next.ns == row.ns) {
+                continue;
+            }
+            self.rows += 1;
+            let off = differences(row, fields);
+            if !off.is_empty() {
+                self.rows_off += 1;
+                self.first_row.get_or_insert_with(|| format!("{} ns: {off}", row.ns));
+            }
+        }
+    }
+
+    /// Is every data packet the same?
+    pub(super) const fn identical(&self) -> bool {
+        self.mismatches == 0
+    }
+}
+
+/// The fields in which a recorded control block differs from ours, as `name kernel/ours`.
+fn differences(row: &Row, fields: &Fields) -> String {
+    let mut off = String::new();
+    for &(name, ours) in fields {
+        let recovering = row.flags() & FAST_RECOVERY != 0;
+        if AFTER_WRITE.contains(&name) || (IN_RECOVERY.contains(&name) && !recovering) {
+            continue;
+        }
+        let kernel = match name {
+            "fast" => Some(i64::from(row.flags() & FAST_RECOVERY != 0)),
+            _ => row.field(name),
+        };
+        if let Some(kernel) = kernel.filter(|&kernel| kernel != ours) {
+            off += &format!(" {name} {kernel}/{ours}");
+        }
+    }
+    off.trim_start().to_owned()
+}
+
+/// The recorded states around a moment and ours at the same times, for people.
+pub(super) fn states_around(recording: &Recording, run: &Run, ns: u64) -> Vec<String> {
+    let next = recording.rows.partition_point(|row| row.ns < ns);
+    let from = next.saturating_sub(4);
+    let rows = recording.rows.iter().zip(&run.rows).skip(from).take(7);
+    rows.flat_map(|(row, fields)| {
+        let ours: Vec<String> =
+            fields.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        [format!("kernel {} {}", row.ns, row.text), format!("ours   {} {}", row.ns, ours.join(" "))]
+    })
+    .collect()
+}

@@ -1,0 +1,68 @@
+//! Transfers that are known to differ, each with its first difference and the reason.
+
+use std::fs;
+use std::path::Path;
+
+use serde::Deserialize;
+
+/// The list beside the recordings.
+const FILE: &str = "exceptions.toml";
+
+/// A transfer that is known to differ.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Exception {
+    /// Name of the file of recordings without its ending, a slash, name of the transfer.
+    transfer: String,
+    /// The first difference as it is printed.
+    first: String,
+    /// Why it differs.
+    reason: String,
+}
+
+/// The list.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Exceptions {
+    #[serde(default)]
+    exception: Vec<Exception>,
+}
+
+impl Exceptions {
+    /// Reads the list of a directory of recordings; without one, nothing may differ.
+    ///
+    /// # Errors
+    /// A list that cannot be read.
+    pub(super) fn read(place: &Path) -> Result<Self, String> {
+        let file = place.join(FILE);
+        if !file.is_file() {
+            return Ok(Self::default());
+        }
+        let text = fs::read_to_string(&file).map_err(|error| format!("{FILE}: {error}"))?;
+        toml::from_str(&text).map_err(|error| format!("{FILE}: {error}"))
+    }
+
+    /// What is to be printed of a transfer whose first difference is `first`.
+    ///
+    /// # Errors
+    /// It differs and is not listed, differs in another way, or is listed and no longer differs.
+    pub(super) fn judge(
+        &self,
+        folder: &str,
+        name: &str,
+        first: Option<&str>,
+    ) -> Result<Option<String>, String> {
+        let of = |one: &&Exception| one.transfer == format!("{folder}/{name}");
+        match (self.exception.iter().find(of), first) {
+            (None, None) => Ok(None),
+            (None, Some(first)) => Err(format!("differs: {first}")),
+            (Some(_), None) => Err("no longer differs: remove its exception".to_owned()),
+            (Some(known), Some(first)) if known.first == first => {
+                Ok(Some(format!("{first}: {}", known.reason)))
+            }
+            (Some(known), Some(first)) => {
+                Err(format!("differs: {first} (its exception: {})", known.first))
+            }
+        }
+    }
+}

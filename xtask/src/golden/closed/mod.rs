@@ -1,0 +1,229 @@
+//! Whole transfers of FreeBSD's complete TCP, run again with our stack at both ends and compared
+//! data packet by data packet: time, sequence number, length.
+
+mod compare;
+mod exceptions;
+mod recording;
+mod run;
+mod scenario;
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use lzma_rust2::{XzOptions, XzWriter};
+use units::Duration;
+
+use super::own_copy;
+use compare::{Comparison, states_around};
+use exceptions::Exceptions;
+use recording::Recording;
+
+/// Directories of recordings in the project's own copy, and the difference in time that is none: the
+/// timer wheel of RACK's recordings ends a wait on slots of 10 us.
+const SETS: [(&str, Duration); 2] =
+    [("freebsd-closed", Duration::ZERO), ("freebsd-rack-closed", Duration::from_micros(50))];
+
+/// What came of some files of recordings.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct Verdict {
+    /// Transfers run again.
+    pub(super) replayed: u32,
+    /// One differs that is not a known exception, or one that is no longer does.
+    pub(super) differ: bool,
+    /// Something could not be read.
+    pub(super) garbled: bool,
+}
+
+/// How many of a kind are identical.
+#[derive(Debug, Default, Clone, Copy)]
+struct Count {
+    identical: u32,
+    all: u32,
+}
+
+impl Count {
+    fn add(&mut self, identical: bool) {
+        self.identical += u32::from(identical);
+        self.all += 1;
+    }
+}
+
+/// Compares the project's own copy: a summary for each file, and the known exceptions.
+pub(super) fn run_own_copy() -> Verdict {
+    let mut verdict = Verdict::default();
+    for (set, tolerance) in SETS {
+        let place = own_copy(set);
+        let exceptions = match Exceptions::read(&place) {
+            Ok(exceptions) => exceptions,
+            Err(error) => {
+                eprintln!("{}: {error}", place.display());
+                verdict.garbled = true;
+                continue;
+            }
+        };
+        for file in files(&place).unwrap_or_default() {
+            compare_file(&file, tolerance, &exceptions, false, &mut verdict);
+        }
+    }
+    verdict
+}
+
+/// Compares the recordings at `place`, a directory or one file, and prints a line for each, and for one
+/// that differs both states around the first difference.
+pub(super) fn run_place(place: &Path) -> Verdict {
+    let mut verdict = Verdict::default();
+    let rack = place.to_string_lossy().contains("rack");
+    let tolerance = SETS[usize::from(rack)].1;
+    for file in files(place).unwrap_or_default() {
+        compare_file(&file, tolerance, &Exceptions::default(), true, &mut verdict);
+    }
+    verdict
+}
+
+/// The files of recordings at `place`: `*.xz`, packed or `*.gz`, single, which begin as such.
+fn files(place: &Path) -> io::Result<Vec<PathBuf>> {
+    if place.is_file() {
+        let recordings = recording::unpack(place).is_ok();
+        return Ok(Vec::from_iter(recordings.then(|| place.to_path_buf())));
+    }
+    let mut found = Vec::new();
+    for entry in fs::read_dir(place)? {
+        let path = entry?.path();
+        let packed = path.extension().is_some_and(|end| end == "xz" || end == "gz");
+        if path.is_file() && packed && recording::unpack(&path).is_ok() {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+fn compare_file(
+    file: &Path,
+    tolerance: Duration,
+    exceptions: &Exceptions,
+    in_full: bool,
+    verdict: &mut Verdict,
+) {
+    let recordings = match recording::read(file) {
+        Ok(recordings) => recordings,
+        Err(error) => {
+            eprintln!("{}: {error}", file.display());
+            verdict.garbled = true;
+            return;
+        }
+    };
+    let folder = file.file_stem().unwrap_or_default().to_string_lossy();
+    let folder = folder.trim_end_matches(".txt");
+    let (mut named, mut random, mut left_out) = (Count::default(), Count::default(), 0);
+    let (mut rows, mut rows_off) = (0, 0);
+    for recording in &recordings {
+        if recording.counts_acks_otherwise() {
+            left_out += 1;
+            continue;
+        }
+        let Some((comparison, states)) = compare_one(recording, tolerance, in_full, verdict) else {
+            continue;
+        };
+        let name = &recording.name;
+        if in_full {
+            println!("{name} packets {} mismatches {}", comparison.packets, comparison.mismatches);
+            if let Some(first) = &comparison.first {
+                println!("  {first}");
+            }
+            if let Some(row) = &comparison.first_row {
+                println!(
+                    "  tcpcb rows {} with a difference {}, first at {row}",
+                    comparison.rows, comparison.rows_off
+                );
+            }
+            states.iter().for_each(|line| println!("    {line}"));
+        } else {
+            let first = comparison.first.as_ref().map(ToString::to_string);
+            match exceptions.judge(folder, name, first.as_deref()) {
+                Ok(None) => {}
+                Ok(Some(known)) => println!("  {folder}/{name} {known}"),
+                Err(wrong) => {
+                    verdict.differ = true;
+                    println!("  {folder}/{name} {wrong}");
+                }
+            }
+        }
+        let kind = if recording.is_random() { &mut random } else { &mut named };
+        kind.add(comparison.identical());
+        rows += comparison.rows;
+        rows_off += comparison.rows_off;
+        verdict.differ |= in_full && !comparison.identical();
+    }
+    println!(
+        "{folder} identical: named {} of {}, random {} of {} (left out {left_out}); tcpcb rows {rows} with a difference {rows_off}",
+        named.identical, named.all, random.identical, random.all
+    );
+}
+
+fn compare_one(
+    recording: &Recording,
+    tolerance: Duration,
+    in_full: bool,
+    verdict: &mut Verdict,
+) -> Option<(Comparison, Vec<String>)> {
+    let run = match run::run(recording) {
+        Ok(run) => run,
+        Err(error) => {
+            eprintln!("{}: {error}", recording.name);
+            verdict.garbled = true;
+            return None;
+        }
+    };
+    verdict.replayed += 1;
+    let comparison = Comparison::of(recording, &run, tolerance);
+    let states = match &comparison.first {
+        Some(first) if in_full => states_around(recording, &run, first.ns()),
+        _ => Vec::new(),
+    };
+    Some((comparison, states))
+}
+
+/// Is it a directory with directories of single recordings?
+pub(super) fn can_import(from: &Path) -> bool {
+    folders(from).is_ok_and(|folders| !folders.is_empty())
+}
+
+fn folders(from: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut folders = Vec::new();
+    for entry in fs::read_dir(from)? {
+        let path = entry?.path();
+        if path.is_dir() && files(&path)?.len() > 1 {
+            folders.push(path);
+        }
+    }
+    folders.sort();
+    Ok(folders)
+}
+
+/// Packs each directory of single recordings below `from` into one file of the project's own copy.
+///
+/// # Errors
+/// The first file that cannot be read or written, by name.
+pub(super) fn import(from: &Path) -> Result<(), String> {
+    let named = |path: &Path, error: String| format!("{}: {error}", path.display());
+    let place = own_copy(&from.file_name().unwrap_or_default().to_string_lossy());
+    fs::create_dir_all(&place).map_err(|error| named(&place, error.to_string()))?;
+    for folder in folders(from).map_err(|error| named(from, error.to_string()))? {
+        let to = place.join(folder.file_name().unwrap_or_default()).with_added_extension("xz");
+        let mut text = String::new();
+        for file in files(&folder).map_err(|error| named(&folder, error.to_string()))? {
+            text += &recording::unpack(&file).map_err(|error| named(&file, error))?;
+        }
+        let write = || -> io::Result<()> {
+            let mut packer = XzWriter::new(fs::File::create(&to)?, XzOptions::with_preset(9))?;
+            packer.write_all(text.as_bytes())?;
+            packer.finish()?;
+            Ok(())
+        };
+        write().map_err(|error| named(&to, error.to_string()))?;
+        println!("{}", to.display());
+    }
+    Ok(())
+}

@@ -1,0 +1,64 @@
+//! The scenario of a recording: the one recorded beside its parameters, or one made of them.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+/// # Errors
+/// Parameters that are missing.
+pub(super) fn text(parameters: &Value) -> Result<String, String> {
+    match parameters["ackclock_scenario"].as_str() {
+        // The recordings of 13.0 were made before there was a profile of that version.
+        Some(text) => match parameters["version"].as_str() {
+            Some(version) if version.starts_with("FreeBSD 13.0") => {
+                Ok(text.replace("freebsd-13.2", "freebsd-13.0"))
+            }
+            _ => Ok(text.to_owned()),
+        },
+        None => from_parameters(parameters).map_err(|name| format!("no parameter {name}")),
+    }
+}
+
+/// A transfer behind tcp_lro.c: each arrival is queued, all go up some time after the first.
+fn from_parameters(parameters: &Value) -> Result<String, &'static str> {
+    let number = |name: &'static str| parameters[name].as_u64().ok_or(name);
+    let profile = match parameters["tree"].as_str().ok_or("tree")? {
+        tree if tree.contains("13") => "freebsd-13.0",
+        tree if tree.contains("14") => "freebsd-14.3",
+        _ => "freebsd-main",
+    };
+    let cc = parameters["cc"].as_str().ok_or("cc")?;
+    let mut text = format!("seed = 1\nduration = \"{}ns\"\n", number("dur")?);
+    for (host, lro) in [("sender", "lro_c"), ("sink", "lro_s")] {
+        let _ = write!(
+            text,
+            "[host.{host}]\nprofile = \"{profile}\"\ncc = \"{cc}\"\ntso = {}\n",
+            number("tso")? == 1
+        );
+        let _ = writeln!(text, "knobs = {{ \"kern.hz\" = {} }}", number("hz")?);
+        if parameters[lro].as_u64() == Some(1) {
+            let held = number("lroflush_ns")?;
+            let _ = write!(text, "lro = true\ninterrupt_moderation = \"{held}ns\"\n");
+        }
+    }
+    let way = |rate, buffer, delay| -> Result<String, &'static str> {
+        Ok(format!(
+            "[{{ link = {{ rate = \"{}bit/s\", buffer = \"{}B\" }} }}, {{ delay = \"{}ns\" }}]",
+            number(rate)?,
+            number(buffer)?,
+            number(delay)?
+        ))
+    };
+    let _ = write!(
+        text,
+        "[[path]]\nfrom = \"sender\"\nto = \"sink\"\nforward = {}\nreturn = {}\n",
+        way("rate", "buf", "owdf")?,
+        way("rrate", "rbuf", "owdr")?
+    );
+    let _ = write!(
+        text,
+        "[[flow]]\nname = \"f\"\nfrom = \"sender\"\nto = \"sink\"\nbulk = \"{}B\"\n[[tap]]\nhost = \"sender\"\nat = \"wire\"\n",
+        number("bytes")?
+    );
+    Ok(text)
+}
