@@ -130,6 +130,10 @@ impl Controller for AnyController {
         tell!(self, cc => cc.on_acked(event))
     }
 
+    fn on_duplicate(&mut self, event: &Acked) {
+        tell!(self, cc => cc.on_duplicate(event));
+    }
+
     fn on_congested(&mut self, event: &Congested) -> Change {
         tell!(self, cc => cc.on_congested(event))
     }

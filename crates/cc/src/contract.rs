@@ -269,6 +269,12 @@ pub trait Controller: Clone + Debug {
     /// Counts an acknowledgment and grows the window where the rules allow it.
     fn on_acked(&mut self, event: &Acked) -> Change;
 
+    /// A duplicate acknowledgment (cc_ack_received of FreeBSD's base stack with `CC_DUPACK`). Most make
+    /// nothing of it.
+    fn on_duplicate(&mut self, event: &Acked) {
+        let _ = event;
+    }
+
     /// Answers a sign of congestion.
     fn on_congested(&mut self, event: &Congested) -> Change;
 

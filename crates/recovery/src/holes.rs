@@ -21,8 +21,8 @@ use units::Offset;
 use crate::dsack::Block;
 use crate::ranges::partition;
 
-pub use resend::Rescue;
 use resend::mark;
+pub use resend::{PartialAck, Rescue};
 
 /// Blocks above which a hole is lost (`tcprexmtthresh`).
 const DUP_THRESHOLD: u32 = 3;
@@ -40,6 +40,17 @@ pub struct HolesParams {
     pub new_loss: bool,
     /// A retransmission that is lost is found (`net.inet.tcp.do_lrd`).
     pub lrd: bool,
+    /// An acknowledgment beyond `snd_fack` moves it and counts as delivered before the holes below it
+    /// do (tcp_sack_doack of 14.0 and later).
+    pub pulls_fack: bool,
+    /// The first timeout in a row keeps the holes and resends them (tcp_resend_sackholes of main);
+    /// else each forgets them (tcp_free_sackholes).
+    pub keeps_at_timeout: bool,
+    /// Forgetting the holes forgets the sums beside them too (tcp_free_sackholes of main).
+    pub clears_sums: bool,
+    /// A partial acknowledgment without blocks opens the window by one or two segments beyond the
+    /// pipe, not beyond what was sent in the recovery (tcp_sack_partialack of main).
+    pub partial_by_pipe: bool,
     /// What counts as under way.
     pub pipe: PipeRule,
 }
@@ -62,17 +73,25 @@ impl HolesParams {
         ignore_short: false,
         new_loss: false,
         lrd: false,
+        pulls_fack: false,
+        keeps_at_timeout: false,
+        clears_sums: false,
+        partial_by_pipe: false,
         pipe: PipeRule::Outstanding,
     };
     /// releng/14.3.
     pub const FREEBSD_14_3: Self =
-        Self { new_loss: true, pipe: PipeRule::Sacked, ..Self::FREEBSD_13_0 };
+        Self { new_loss: true, pulls_fack: true, pipe: PipeRule::Sacked, ..Self::FREEBSD_13_0 };
     /// main of October 2024.
     pub const FREEBSD_MAIN: Self = Self {
         max_holes: 128,
         ignore_short: true,
         new_loss: true,
         lrd: true,
+        pulls_fack: true,
+        keeps_at_timeout: true,
+        clears_sums: true,
+        partial_by_pipe: true,
         pipe: PipeRule::SackedAndLost,
     };
     /// RFC 6675, which knows no bound; this one holds any window that scaling allows.
@@ -154,6 +173,8 @@ pub struct Holes {
     sack_bytes_rexmit: u64,
     hole_bytes: u64,
     lost_bytes: u64,
+    /// What the last update delivered (`delivered_data`), until another does.
+    delivered: u64,
 }
 
 impl Holes {
@@ -168,6 +189,7 @@ impl Holes {
             sack_bytes_rexmit: 0,
             hole_bytes: 0,
             lost_bytes: 0,
+            delivered: 0,
         }
     }
 
@@ -207,16 +229,41 @@ impl Holes {
         self.lost_bytes
     }
 
-    /// Bytes under way, of those between `snd_una` and `snd_max`.
-    pub fn pipe(&self, snd_una: Offset, snd_max: Offset) -> u64 {
-        let outstanding = snd_max.since(snd_una).get();
+    /// Bytes in flight, of those between `snd_una` and `snd_max`. The kernel's accidents can make it
+    /// negative.
+    pub fn pipe(&self, snd_una: Offset, snd_max: Offset) -> i64 {
+        let outstanding = snd_max.since(snd_una).get() as i64;
+        let resent = self.sack_bytes_rexmit as i64;
         match self.params.pipe {
             PipeRule::Outstanding => outstanding,
-            PipeRule::Sacked => {
-                (outstanding + self.sack_bytes_rexmit).saturating_sub(self.sacked_bytes)
+            PipeRule::Sacked => outstanding + resent - self.sacked_bytes as i64,
+            PipeRule::SackedAndLost => {
+                outstanding + resent - self.sacked_bytes as i64 - self.lost_bytes as i64
             }
-            PipeRule::SackedAndLost => (outstanding + self.sack_bytes_rexmit)
-                .saturating_sub(self.sacked_bytes + self.lost_bytes),
+        }
+    }
+
+    /// Bytes that the last acknowledgment with something to say of holes delivered
+    /// (`sackhint.delivered_data`).
+    pub const fn delivered(&self) -> u64 {
+        self.delivered
+    }
+
+    /// An acknowledgment came that says nothing of holes while there are none.
+    pub const fn forget_sacked(&mut self) {
+        self.sacked_bytes = 0;
+    }
+
+    /// A recovery has ended (cc_post_recovery of 14.0 and later).
+    pub const fn forget_delivered(&mut self) {
+        self.delivered = 0;
+    }
+
+    /// `snd_fack` is brought back between `snd_una` and `snd_max` (cc_cong_signal and
+    /// cc_post_recovery of main).
+    pub fn bound_fack(&mut self, snd_una: Offset, snd_max: Offset) {
+        if self.params.clears_sums && (self.snd_fack < snd_una || self.snd_fack > snd_max) {
+            self.snd_fack = snd_una;
         }
     }
 
@@ -231,7 +278,7 @@ impl Holes {
             left_edge = ack.th_ack - ack.snd_una;
             blocks[count] = (ack.snd_una, ack.th_ack);
             count += 1;
-            if self.snd_fack < ack.th_ack {
+            if self.params.pulls_fack && self.snd_fack < ack.th_ack {
                 update.delivered += left_edge;
                 self.snd_fack = ack.th_ack;
                 update.changed = Changed::Change;
@@ -263,6 +310,7 @@ impl Holes {
         } else if update.changed == Changed::NewLoss && !self.params.new_loss {
             update.changed = Changed::Change;
         }
+        self.delivered = update.delivered;
         self.sacked_bytes = (self.sacked_bytes + update.delivered).saturating_sub(left_edge);
         self.lost_bytes = self.hole_bytes - self.not_lost(ack.t_maxseg);
         update

@@ -7,7 +7,6 @@ use cc::{AckSample, Acked, Change, Congested, Controller, Recovered, Signal as S
 use machine::{Cx, Signal};
 use packet::{Options, Segment};
 use record::{Cause, Event, Purpose, Recorder};
-use recovery::holes::Update;
 use recovery::sendmap::Row;
 use recovery::{RttEstimator, Sample, Sampled};
 use units::ratio::scaled;
@@ -29,6 +28,10 @@ impl Endpoint {
         seq: Offset,
         ack: Offset,
     ) {
+        if matches!(self.snd.repair, Repair::Holes(_)) {
+            self.base_ack(cx, segment, seq, ack);
+            return;
+        }
         let wnd = self.scaled_window(segment);
         let bare = matches!(segment.options, Options::None) && !self.ecn.agreed();
         if !(bare && self.calm_ack(cx, segment, ack, wnd)) {
@@ -57,13 +60,13 @@ impl Endpoint {
         if ack >= self.snd.una {
             let heard = self.hear(segment, ack, wnd);
             match self.snd.repair {
-                Repair::Holes(_) => self.holes_ack(cx, segment, &heard),
+                Repair::Holes(_) => {}
                 Repair::Timed(_) => self.timed_ack(cx, segment, &heard),
-                Repair::Duplicates(_) if ack > self.snd.una => {
-                    self.on_new_ack(cx, segment, &heard, &Update::default());
+                Repair::Duplicates if ack > self.snd.una => {
+                    self.on_new_ack(cx, segment, &heard);
                 }
-                Repair::Duplicates(_) if self.is_duplicate(&heard) => self.on_dup_ack(cx),
-                Repair::Duplicates(_) => {}
+                Repair::Duplicates if self.is_duplicate(&heard) => self.on_dup_ack(cx),
+                Repair::Duplicates => {}
             }
         } else {
             cold_path();
@@ -81,7 +84,6 @@ impl Endpoint {
         cx: &mut Cx<'_, R>,
         segment: &Segment,
         heard: &Heard,
-        update: &Update,
     ) {
         let ack = heard.th_ack;
         let bytes = ack - self.snd.una;
@@ -112,9 +114,8 @@ impl Endpoint {
             }
         } else {
             match self.snd.repair {
-                Repair::Duplicates(_) => self.duplicates_settle(cx, ack, bytes),
-                Repair::Holes(_) => self.holes_settle(cx, heard, update),
-                Repair::Timed(_) => {}
+                Repair::Duplicates => self.duplicates_settle(cx, ack, bytes),
+                Repair::Holes(_) | Repair::Timed(_) => {}
             }
         }
         let nsegs = heard.nsegs;
@@ -172,7 +173,7 @@ impl Endpoint {
 
     /// The peer echoes congestion: once per window of data the window is lowered as for a loss
     /// (RFC 3168 section 6.1.2).
-    fn on_ecn_echo<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, ack: Offset) {
+    pub(crate) fn on_ecn_echo<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, ack: Offset) {
         if self.snd.ecn_episode.is_some() || self.cc.in_recovery() || ack < self.cc.recovery_point()
         {
             return;
@@ -227,18 +228,17 @@ impl Endpoint {
             signal,
             th_ack: self.snd.una,
             snd_max: self.snd.max,
-            pipe: self.pipe(true),
+            pipe: self.pipe(),
             snd_wnd: self.snd.wnd,
         }
     }
 
-    /// Bytes under way, as the stack counts them (tcp_compute_pipe of FreeBSD, RFC 6675); as its
-    /// PRR does, where that counts otherwise.
-    pub(crate) fn pipe(&self, for_prr: bool) -> u64 {
+    /// Bytes in flight, as the stack counts them (tcp_compute_pipe of FreeBSD, RFC 6675).
+    pub(crate) fn pipe(&self) -> u64 {
         match &self.snd.repair {
-            Repair::Holes(_) => self.holes_pipe(self.snd.una, for_prr),
+            Repair::Holes(_) => self.holes_pipe(),
             Repair::Timed(_) => self.snd.map.sums().pipe(),
-            Repair::Duplicates(_) => self.snd.max - self.snd.una,
+            Repair::Duplicates => self.snd.max - self.snd.una,
         }
     }
 
@@ -470,6 +470,14 @@ impl Endpoint {
         if self.snd.shift == 1 && self.link.timestamps {
             self.snd.timeout_stamp = Some(self.clock.timestamp(cx.now));
         }
+        if matches!(self.snd.repair, Repair::Holes(_)) {
+            // tcp_timer_rexmt forgets the holes before it signals, and forces a segment.
+            if self.snd.shift > 1 {
+                self.snd.timeout_stamp = None;
+            }
+            self.holes_timeout();
+            self.rcv.ack_now = true;
+        }
         // tcp_enter_loss marks what is lost first, and leaves a window for one packet more than what
         // is under way then.
         let timed = matches!(self.snd.repair, Repair::Timed(_));
@@ -487,8 +495,7 @@ impl Endpoint {
         match self.snd.repair {
             Repair::Timed(_) if marks_first => {}
             Repair::Timed(_) => self.timed_timeout(cx.now),
-            Repair::Holes(_) | Repair::Duplicates(_) => {
-                self.holes_timeout();
+            Repair::Holes(_) | Repair::Duplicates => {
                 self.snd.nxt = self.snd.una;
                 self.snd.resend_cause = Cause::Timeout;
             }

@@ -104,6 +104,11 @@ impl KernelClock {
         }
     }
 
+    /// Milliseconds of the timestamp clock in whole ticks, rounded down (`TCP_TS_TO_TICKS`).
+    pub(crate) fn ticks_of_millis(&self, ms: u32) -> u64 {
+        u64::from(ms) * u64::from(self.hz) / 1_000
+    }
+
     /// Value of the timestamp clock, which counts milliseconds in both systems.
     pub(crate) fn timestamp(&self, now: Instant) -> u32 {
         self.timestamp_base.wrapping_add((self.nanos(now) / 1_000_000) as u32)

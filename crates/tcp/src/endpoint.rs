@@ -1,6 +1,7 @@
 //! One side of a connection: its state and the doors through which the world reaches it.
 
 use core::hint::cold_path;
+use std::collections::VecDeque;
 
 use cc::{AnyController, Change, Controller, Growth};
 use machine::{Cx, Signal};
@@ -8,7 +9,7 @@ use packet::{Dir, Segment, SynLayout};
 use record::{Cause, Event, Purpose, Recorder, Sender as _, SenderState, Waiting};
 use recovery::apart::Apart;
 use recovery::{RttEstimator, RttFreeBsd, RttLinux, RttRack, RttRfc};
-use units::{Bytes, Duration, Instant, Offset, SeqNum};
+use units::{Bytes, Duration, Instant, Offset, SeqNum, unlikely};
 
 use crate::ack_policy::AckPolicy;
 use crate::challenge::Challenge;
@@ -89,6 +90,9 @@ pub struct Endpoint {
     pub(crate) reset: Option<(SeqNum, Option<SeqNum>)>,
     pub(crate) snd: Send,
     pub(crate) rcv: Receive,
+    /// Segments that were sent while an acknowledgment was being processed.
+    #[serde(skip)]
+    pub(crate) outbox: Option<Box<VecDeque<Segment>>>,
 }
 
 impl Endpoint {
@@ -123,6 +127,7 @@ impl Endpoint {
             reset: None,
             snd: Send::new(&cfg),
             rcv: Receive::new(window, AckPolicy::new(profile)),
+            outbox: None,
             cfg: Kept {
                 profile: cfg.profile,
                 flow: cfg.flow,
@@ -211,6 +216,7 @@ impl Endpoint {
         }
         // FreeBSD calls tcp_output after every read (tcp_usr_rcvd); elsewhere only what is due
         // would come of it.
+        self.rcv.delays_ack = false;
         let always = self.cfg.profile.family == Family::FreeBsd;
         if always || self.rcv.ack_now || self.window_update_due() {
             self.call_output();
@@ -325,8 +331,14 @@ impl Endpoint {
 
     /// Has the stack been asked to send, so that polling it may give a segment?
     #[inline]
-    pub const fn wants_to_send(&self) -> bool {
-        self.snd.due || self.reset.is_some()
+    pub fn wants_to_send(&self) -> bool {
+        self.snd.due || self.reset.is_some() || self.has_sent()
+    }
+
+    /// Does anything wait in the outbox?
+    #[inline(always)]
+    fn has_sent(&self) -> bool {
+        self.outbox.as_ref().is_some_and(|sent| !sent.is_empty())
     }
 
     /// Takes all there is to tell the application, if that is nothing or but [`Signal::Readable`]
@@ -460,6 +472,12 @@ impl machine::Endpoint for Endpoint {
         cx: &mut Cx<'_, R>,
         slot: &mut Segment,
     ) -> Result<(), Waiting> {
+        if unlikely(self.has_sent())
+            && let Some(sent) = self.outbox.as_mut().and_then(|sent| sent.pop_front())
+        {
+            *slot = sent;
+            return Ok(());
+        }
         if self.wants_to_send() { self.output(cx, slot) } else { Err(self.snd.waiting) }
     }
 

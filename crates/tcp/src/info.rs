@@ -75,7 +75,7 @@ impl Endpoint {
         let mss = self.mss().max(1);
         let sums = self.snd.map.sums();
         let sacked = match self.snd.repair {
-            Repair::Duplicates(_) => u64::from(self.snd.dup_acks),
+            Repair::Duplicates => u64::from(self.snd.dup_acks),
             Repair::Holes(_) | Repair::Timed(_) => sums.sacked.packets,
         };
         let written = self.snd.buffer.used();

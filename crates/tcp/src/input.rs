@@ -6,13 +6,14 @@ use core::hint::cold_path;
 use machine::{Cx, Signal};
 use packet::{Flags, Options, Segment};
 use record::{Event, Purpose, Recorder};
+use recovery::RttEstimator;
 use units::{Duration, Instant, Offset, SeqNum, unlikely};
 
 use crate::ack_policy::{Arrival, Decision, PlainArrival};
 use crate::endpoint::{Endpoint, Side, State};
 use crate::loss::Repair;
 use crate::output::Train;
-use crate::profile::Family;
+use crate::profile::{EchoRule, Family};
 use crate::sack_compression::BLOCKS_EXPECTED;
 
 /// Timestamps older than this say nothing (RFC 7323 section 5.5).
@@ -28,6 +29,8 @@ struct Payload {
     right: Offset,
     pushed: bool,
     merged: bool,
+    /// Header prediction takes it (tcp_do_segment of FreeBSD).
+    predicted: bool,
 }
 
 impl Endpoint {
@@ -147,6 +150,11 @@ impl Endpoint {
             if self.state == State::TimeWait && flags.has(Flags::FIN) {
                 self.enter_time_wait(cx);
             }
+            if self.cfg.profile.echo == EchoRule::CoversLastAck {
+                // Of a segment that is old as a whole nothing is left but its end.
+                let end = seq + u64::from(segment.payload);
+                self.take_timestamp(cx.now, segment, end, end);
+            }
             self.note_duplicate(segment, seq);
             if segment.payload > 0 {
                 let window = self.rcv.adv.since(self.rcv.nxt).get();
@@ -161,7 +169,8 @@ impl Endpoint {
             }
             return;
         };
-        self.take_timestamp(cx.now, segment, seq);
+        let fin = u64::from(flags.has(Flags::FIN));
+        self.take_timestamp(cx.now, segment, seq.max(self.rcv.nxt), payload.right + fin);
         self.note_duplicate(segment, seq);
         self.on_ack(cx, segment, seq, ack);
         if payload.right > payload.left {
@@ -202,11 +211,12 @@ impl Endpoint {
     #[inline(always)]
     fn input_ordinary<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, made: impl Fn() -> Segment) {
         let segment = &made();
+        let predicted = segment.payload > 0 && self.predicts_data(segment);
         let seq = self.rcv.nxt;
         let ahead = segment.ack.0.wrapping_sub(self.snd.una.to_seq(self.cfg.isn).0);
         let ack = self.snd.una + u64::from(ahead);
         self.snd.last_heard = cx.now;
-        self.take_timestamp(cx.now, segment, seq);
+        self.take_timestamp(cx.now, segment, seq, Offset(u64::MAX));
         // Data that comes while none goes the other way says nothing to the sender.
         let idle = segment.payload > 0
             && self.snd.max == self.snd.una
@@ -226,9 +236,24 @@ impl Endpoint {
                     right: seq + u64::from(segment.payload),
                     pushed: segment.flags.has(Flags::PSH),
                     merged: segment.merged(),
+                    predicted,
                 },
             );
         }
+    }
+
+    /// Does header prediction of FreeBSD take it, which is the next data: no acknowledgment, the same
+    /// window, nothing being resent, nothing out of order, and room for it?
+    #[inline(always)]
+    fn predicts_data(&self, segment: &Segment) -> bool {
+        let wnd = self.scaled_window(segment);
+        self.rcv.window.measures_arrivals()
+            && segment.ack == self.snd.una.to_seq(self.cfg.isn)
+            && self.snd.nxt == self.snd.max
+            && wnd != 0
+            && wnd == self.snd.wnd
+            && self.rcv.reassembly.is_empty()
+            && u64::from(segment.payload) <= self.rcv.window.space()
     }
 
     /// RFC 5961 section 3.2: a reset counts only at exactly the next number; elsewhere in the
@@ -325,6 +350,7 @@ impl Endpoint {
             right: end.min(self.rcv.adv).max(self.rcv.nxt),
             pushed: segment.flags.has(Flags::PSH),
             merged: segment.merged(),
+            predicted: false,
         };
         if segment.payload == 0 && fin == 0 {
             let in_window = seq >= self.rcv.nxt && seq <= self.rcv.adv;
@@ -336,10 +362,13 @@ impl Endpoint {
     }
 
     /// RFC 7323 section 4.3: echo the timestamp of the segment that filled the last ACK's place.
+    /// `seq` and `end` are those of what is not old of it.
     #[inline(always)]
-    fn take_timestamp(&mut self, now: Instant, segment: &Segment, seq: Offset) {
+    fn take_timestamp(&mut self, now: Instant, segment: &Segment, seq: Offset, end: Offset) {
+        let covers = self.cfg.profile.echo == EchoRule::UpToLastAck || end >= self.rcv.acked;
         if let Some(stamps) = segment.timestamps.filter(|_| self.link.timestamps)
             && seq <= self.rcv.acked
+            && covers
             && stamps.val.wrapping_sub(self.rcv.ts_recent) as i32 >= 0
         {
             self.rcv.ts_recent = stamps.val;
@@ -425,9 +454,8 @@ impl Endpoint {
         self.rcv.pushed = payload.pushed;
         let len = self.rcv.nxt - before;
         let window_grew = self.rcv.window.on_data(len, payload.merged);
-        if let Some(size) = self.rcv.window.autosize(cx.now, || self.rtt.srtt()) {
-            cold_path();
-            cx.emit(|| Event::ReceiveBuffer { size: size as u32 });
+        if payload.predicted {
+            self.autosize(cx, len);
         }
         self.signal(Signal::Readable);
         let plain = PlainArrival {
@@ -448,10 +476,31 @@ impl Endpoint {
             Decision::Now => self.ack_at_once(),
             Decision::Compress => self.compress_ack(cx.now),
             Decision::Within(span) => {
+                self.rcv.delays_ack = true;
                 if !self.timers.runs(Purpose::DelayedAck) {
                     self.timers.set_ticks(Purpose::DelayedAck, &self.clock, cx.now, span);
                 }
             }
+        }
+    }
+
+    /// tcp_autorcvbuf.
+    #[inline]
+    fn autosize<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, len: u64) {
+        let (clock, rtt) = (&self.clock, &self.rtt);
+        let half = || match rtt {
+            RttEstimator::FreeBsd(rtt) => {
+                Some(rtt).filter(|rtt| rtt.t_srtt() != 0).map(|rtt| u64::from(rtt.srtt_ticks() / 2))
+            }
+            other => other.srtt().map(|srtt| clock.ticks(srtt) / 2),
+        };
+        let passed = |since: u32| {
+            let ms = clock.timestamp(cx.now).wrapping_sub(since);
+            (clock.ticks_of_millis(ms), half())
+        };
+        if let Some(size) = self.rcv.window.autosize(len, passed) {
+            cold_path();
+            cx.emit(|| Event::ReceiveBuffer { size: size as u32 });
         }
     }
 

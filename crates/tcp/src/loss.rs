@@ -1,14 +1,14 @@
 //! How losses are found and repaired, one file for each way: by duplicate acknowledgments alone
-//! (`duplicates`, RFC 6582), by what FreeBSD's base stack knows of the holes in what the receiver
-//! reports (`holes`), or by the time packets were sent (`timed`, RACK-TLP).
+//! (`duplicates`, RFC 6582), as FreeBSD's base stack does (`base`, with the scoreboard in `holes`), or
+//! by the time packets were sent (`timed`, RACK-TLP).
 
+mod base;
 mod duplicates;
 mod holes;
 mod timed;
 
 use packet::Segment;
 use recovery::dsack::Block;
-use recovery::prr::freebsd::Prr;
 use units::Offset;
 
 pub(crate) use holes::HolesLoss;
@@ -20,9 +20,9 @@ use crate::profile::{LossRule, Profile};
 /// The way of one connection, with its state.
 #[derive(Debug, Clone, serde::Deserialize, serde::Serialize)]
 pub(crate) enum Repair {
-    /// Where SACK was not agreed; with the reduction of FreeBSD's base stack.
-    Duplicates(Option<Prr>),
-    /// FreeBSD's base stack.
+    /// Where SACK was not agreed.
+    Duplicates,
+    /// FreeBSD's base stack, with and without SACK.
     Holes(Box<HolesLoss>),
     /// RACK-TLP.
     Timed(TimedLoss),
@@ -32,10 +32,9 @@ impl Repair {
     /// The way of a connection for which SACK was agreed or not.
     pub(crate) fn new(profile: &Profile, sack: bool) -> Self {
         match profile.loss {
-            LossRule::Holes(rule) if sack => Self::Holes(Box::new(HolesLoss::new(rule))),
+            LossRule::Holes(rule) => Self::Holes(Box::new(HolesLoss::new(rule))),
             LossRule::Timed(rule) if sack => Self::Timed(TimedLoss::new(rule, profile.hz)),
-            LossRule::Holes(_) => Self::Duplicates(Some(Prr::default())),
-            _ => Self::Duplicates(None),
+            LossRule::Timed(_) | LossRule::Duplicates => Self::Duplicates,
         }
     }
 }
@@ -51,6 +50,8 @@ pub(crate) struct Heard {
     pub(crate) nsegs: u32,
     /// It carries data of its own.
     pub(crate) data: bool,
+    /// It has the SACK option, and that was agreed (`TOF_SACK`).
+    pub(crate) sacks: bool,
     blocks: [Block; 4],
     count: usize,
 }
@@ -75,6 +76,7 @@ impl Endpoint {
             wnd,
             nsegs: u32::from(segment.nsegs.max(1)),
             data: segment.payload > 0,
+            sacks: self.link.sack && !segment.sack_blocks().is_empty(),
             blocks: [(Offset(0), Offset(0)); 4],
             count: 0,
         };

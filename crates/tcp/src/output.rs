@@ -1,9 +1,10 @@
 //! What is sent next, and why nothing more is.
 //!
 //! [`Endpoint::output`] is one pass of the kernel's output routine; a pass that wants another
-//! leaves itself due. What new data may go is each system's own matter: `bytes` (FreeBSD and the
-//! textbook, whose windows count bytes), `packets` (Linux).
+//! leaves itself due. What new data may go is each system's own matter: `base` (FreeBSD's base stack),
+//! `bytes` (FreeBSD's RACK and the textbook, whose windows count bytes too), `packets` (Linux).
 
+mod base;
 mod build;
 mod bytes;
 pub(crate) mod packets;
@@ -22,7 +23,7 @@ use units::{Instant, Offset, SeqNum, unlikely};
 use crate::endpoint::{Endpoint, State};
 use crate::loss::Repair;
 use crate::probes::Probe;
-use crate::profile::{BurstRule, Family};
+use crate::profile::{AckRule, BurstRule, IdleRule};
 
 pub(crate) use train::Train;
 
@@ -93,6 +94,11 @@ impl Endpoint {
             self.begin_burst();
             self.begin_output(cx);
         }
+        if let (Repair::Holes(_), BurstRule::FreeBsd { max }, None) =
+            (&self.snd.repair, self.cfg.profile.burst, &self.snd.probe)
+        {
+            return self.base_pass(cx, slot, max.get());
+        }
         let planned = if let Some(cause) = self.snd.again.take() {
             cold_path();
             Ok(self.plan_again(cause))
@@ -127,7 +133,6 @@ impl Endpoint {
                 self.build(cx, &plan, slot);
                 if !plan.more {
                     self.validate_bytes(None);
-                    self.end_limited_call();
                 }
                 Ok(())
             }
@@ -150,7 +155,10 @@ impl Endpoint {
     fn begin_output<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
         self.snd.idle = self.snd.max == self.snd.una;
         self.snd.asked_at = self.snd.nxt;
-        if self.snd.idle && self.cfg.profile.after_idle && self.data_end() > self.snd.nxt {
+        // FreeBSD does not ask whether there is anything to send.
+        let freebsd = self.cfg.profile.idle == IdleRule::HeardOrSent;
+        let sends = freebsd || self.data_end() > self.snd.nxt;
+        if self.snd.idle && self.cfg.profile.after_idle && sends {
             self.begin_after_idle(cx);
         }
     }
@@ -171,7 +179,7 @@ impl Endpoint {
         let any = self.cc.in_recovery()
             || match &self.snd.repair {
                 Repair::Timed(loss) => loss.probe_is_due() || self.snd.map.any_lost(),
-                Repair::Holes(_) | Repair::Duplicates(_) => false,
+                Repair::Holes(_) | Repair::Duplicates => false,
             };
         if any { self.plan_due_repair(now) } else { None }
     }
@@ -182,10 +190,7 @@ impl Endpoint {
             let push = self.pushes(at, len, &kind);
             return Some(Plan { at, len, fin, push, kind, more });
         }
-        let (at, len) = self.next_hole()?;
-        let kind = SentKind::Again(Cause::FastRetransmit);
-        let push = self.pushes(at, len, &kind);
-        Some(Plan { at, len, fin: false, push, kind, more: true })
+        None
     }
 
     /// One segment from `snd_una` on, whatever the windows say.
@@ -206,7 +211,7 @@ impl Endpoint {
     /// segment more for each of the first two duplicates.
     #[inline(always)]
     fn send_window(&self) -> u64 {
-        if unlikely(self.snd.limited > 0 || self.snd.limited_call.stands()) {
+        if unlikely(self.snd.limited > 0) {
             return self.limited_window();
         }
         self.cwnd()
@@ -214,12 +219,10 @@ impl Endpoint {
 
     #[inline(never)]
     fn limited_window(&self) -> u64 {
-        if let Some((window, _)) = self.snd.limited_call.0 {
-            return window;
-        }
         let cwnd = self.cwnd();
-        let bytes = self.cfg.profile.family == Family::FreeBsd;
-        if bytes || !self.cfg.profile.limited_transmit || self.cc.in_recovery() {
+        // FreeBSD's base stack counts here what it released, and sets the window itself.
+        let counts = matches!(self.snd.repair, Repair::Holes(_));
+        if counts || !self.cfg.profile.limited_transmit || self.cc.in_recovery() {
             return cwnd;
         }
         cwnd + u64::from(self.snd.limited) * self.mss()
@@ -255,11 +258,28 @@ impl Endpoint {
         }
     }
 
+    /// Calls the output routine in the midst of an acknowledgment, as tcp_do_segment does before
+    /// `snd_una` moves: what it sends is kept until it is polled.
+    #[inline(never)]
+    pub(crate) fn output_now<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
+        self.call_output();
+        let mut slot = Segment::default();
+        while self.snd.due && self.output(cx, &mut slot).is_ok() {
+            self.outbox.get_or_insert_default().push_back(slot);
+        }
+        self.snd.due = false;
+    }
+
     /// Is there enough more room to tell the peer of (RFC 9293 section 3.8.6.2.2; tcp_output of
     /// FreeBSD, tcp_cleanup_rbuf of Linux)? Only asked when nothing else is sent.
     #[inline(always)]
     pub(crate) fn window_update_due(&mut self) -> bool {
-        if self.rcv.fin.is_some() || self.timers.runs(Purpose::DelayedAck) {
+        // FreeBSD holds it back only until the timer of a delayed ACK has been set (check_delack).
+        let delays = match self.cfg.profile.acks {
+            AckRule::FreeBsd { .. } => self.rcv.delays_ack,
+            AckRule::Linux { .. } | AckRule::Rfc { .. } => self.timers.runs(Purpose::DelayedAck),
+        };
+        if self.rcv.fin.is_some() || delays {
             return false;
         }
         let promised = self.rcv.adv.since(self.rcv.nxt).get();

@@ -18,6 +18,7 @@ use packet::SynLayout;
 use recovery::RtoBounds;
 use recovery::burst_rack::BurstLimit;
 use recovery::holes::HolesParams;
+use recovery::prr::freebsd::PrrRule;
 use recovery::rack_freebsd::ThreshParams;
 use recovery::tlp::RackPto;
 use units::{Bytes, Duration, Stream};
@@ -82,6 +83,8 @@ pub struct Profile {
     pub loss_probes: bool,
     /// Limited transmit (RFC 3042): the first two duplicates each release a new segment.
     pub limited_transmit: bool,
+    /// Whose timestamp is echoed.
+    pub echo: EchoRule,
     /// Segments without timestamps are dropped where timestamps were agreed (RFC 7323 3.2).
     pub strict_timestamps: bool,
     /// Challenge ACKs (RFC 5961): at most so many within so long a time.
@@ -142,6 +145,15 @@ pub enum Family {
     Linux,
     /// The textbook.
     Rfc,
+}
+
+/// Whose timestamp is echoed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EchoRule {
+    /// That of a segment which begins at or before what was last acknowledged (RFC 7323 section 4.3).
+    UpToLastAck,
+    /// It must also reach as far; what is old of it is cut off before (tcp_do_segment of FreeBSD).
+    CoversLastAck,
 }
 
 /// Explicit congestion notification.
@@ -379,6 +391,57 @@ pub struct HolesRule {
     /// `net.inet.tcp.newsack` (14.0 and later): more than two segments reported begin a recovery
     /// without a third duplicate; rescue retransmissions (RFC 6675).
     pub newsack: bool,
+    /// Which acknowledgments that move nothing are duplicates where SACK was agreed.
+    pub duplicates: DuplicateRule,
+    /// When cc_post_recovery ends a fast recovery.
+    pub settle: SettleRule,
+    /// PRR.
+    pub prr: PrrRule,
+    /// A recovery ends at `snd_nxt`, not at `snd_max`, which lies beyond it after a timeout (13.0).
+    pub recovers_to_nxt: bool,
+    /// What the first two duplicates enlarge (RFC 3042).
+    pub limited: LimitedRule,
+    /// Limited transmit calls tcp_output also where no data waits (main).
+    pub limited_without_data: bool,
+    /// After a timeout holes are retransmitted, not what lies between them (tcp_output of 14.0 and
+    /// later: `IN_FASTRECOVERY || snd_nxt < snd_max`).
+    pub holes_after_timeout: bool,
+    /// What was reported below `snd_nxt` enlarges the window after a timeout (tcp_sack_adjust of 14.0
+    /// and later).
+    pub sacked_enlarges_window: bool,
+    /// A duplicate too may prove a timeout spurious (main).
+    pub undoes_on_any_ack: bool,
+    /// To undo a timeout sets `t_rxtshift` to zero (14.3).
+    pub undo_ends_backoff: bool,
+}
+
+/// Which acknowledgments that move nothing are duplicates where SACK was agreed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
+pub enum DuplicateRule {
+    /// Those that change the scoreboard (13.0).
+    ChangesScoreboard,
+    /// Those, and while the scoreboard is empty any without blocks, window updates too
+    /// (tcp_is_sack_recovery of 14.0 and later).
+    AnyWhileEmpty,
+}
+
+/// When cc_post_recovery ends a fast recovery.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
+pub enum SettleRule {
+    /// Before the acknowledgment is counted (13.0).
+    BeforeCounting,
+    /// After it was counted and `snd_una` has moved, so that the pipe is what is left (14.0 and
+    /// later).
+    AfterAdvancing,
+}
+
+/// What the first two duplicates enlarge by a segment each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
+pub enum LimitedRule {
+    /// The flight (13.0).
+    Flight,
+    /// The flight, or the window while a timeout's flight is being resent (14.0 and later).
+    WindowWhileResending,
 }
 
 /// Names of all profiles, in the order they are listed to users.

@@ -202,7 +202,7 @@ impl Endpoint {
     /// Duplicates that stand for packets delivered where SACK was not agreed, if the controller
     /// counts deliveries.
     pub(crate) fn duplicates_delivered(&self) -> u64 {
-        let counted = self.is_whole() && matches!(self.snd.repair, Repair::Duplicates(_));
+        let counted = self.is_whole() && matches!(self.snd.repair, Repair::Duplicates);
         let most = self.snd.map.sums().all.packets.saturating_sub(1);
         if counted { u64::from(self.snd.dup_acks).min(most) } else { 0 }
     }

@@ -57,7 +57,12 @@ impl Answer {
 
 #[derive(Debug, Clone, serde::Deserialize, serde::Serialize)]
 enum System {
-    FreeBsd { counted_since: Option<Instant>, counted: u64 },
+    /// When a segment was sent since the last measurement ended, in milliseconds of the timestamp
+    /// clock (`rfbuf_ts`), and what has arrived in order since (`rfbuf_cnt`).
+    FreeBsd {
+        since: Option<u32>,
+        counted: u64,
+    },
     Linux(Linux),
     Fixed,
 }
@@ -90,9 +95,7 @@ impl ReceiveWindow {
             ReceiveBufferRule::Fixed { space } => (space.get(), space.get()),
         };
         let system = match rule {
-            ReceiveBufferRule::FreeBsd { .. } => {
-                System::FreeBsd { counted_since: None, counted: 0 }
-            }
+            ReceiveBufferRule::FreeBsd { .. } => System::FreeBsd { since: None, counted: 0 },
             ReceiveBufferRule::Fixed { .. } => System::Fixed,
             ReceiveBufferRule::Linux { .. } => {
                 let space = size * RATIO_START / 256;
@@ -156,9 +159,8 @@ impl ReceiveWindow {
         self.maxseg = u64::from(mss);
         self.scale = if scaling { self.offered_scale.unwrap_or(0) } else { 0 };
         match &mut self.system {
-            System::FreeBsd { counted_since, .. } => {
+            System::FreeBsd { .. } => {
                 self.size = self.size.next_multiple_of(u64::from(mss));
-                *counted_since = Some(now);
             }
             System::Linux(linux) => {
                 linux.advmss = u64::from(advmss);
@@ -260,12 +262,8 @@ impl ReceiveWindow {
         self.unread += len;
         self.answer = Answer::NONE;
         match &mut self.system {
-            System::FreeBsd { counted, .. } => {
-                *counted += len;
-                false
-            }
             System::Linux(linux) => linux.grow(self.size, self.unread, len, merged),
-            System::Fixed => false,
+            System::FreeBsd { .. } | System::Fixed => false,
         }
     }
 
@@ -290,29 +288,44 @@ impl ReceiveWindow {
         }
     }
 
-    /// FreeBSD's tcp_autorcvbuf, on in-order data: half as much again if three eighths of the
-    /// buffer arrived within half a round trip. Returns the new size if it grew.
+    /// A segment is sent: FreeBSD's measurement begins with it (tcp_output).
+    #[inline(always)]
+    pub(crate) fn on_sent(&mut self, ms: impl FnOnce() -> u32) {
+        if let System::FreeBsd { since: since @ None, .. } = &mut self.system {
+            *since = Some(ms());
+        }
+    }
+
+    /// FreeBSD's tcp_autorcvbuf, on data that header prediction takes: half as much again if three
+    /// eighths of the buffer arrived within half a round trip. `ticks` are those since the measurement
+    /// began, by the timestamp clock, and half the smoothed round trip, 0 without one. Returns the
+    /// new size if it grew.
     #[inline]
     pub(crate) fn autosize(
         &mut self,
-        now: Instant,
-        srtt: impl FnOnce() -> Option<Duration>,
+        len: u64,
+        ticks: impl FnOnce(u32) -> (u64, Option<u64>),
     ) -> Option<u64> {
-        let System::FreeBsd { counted_since, .. } = &self.system else { return None };
-        let (since, max) = ((*counted_since)?, self.grows_to?.get());
-        if now.since(since) <= Duration::from_nanos(srtt()?.as_nanos() / 2) {
+        let max = self.grows_to?.get();
+        let System::FreeBsd { since, counted } = &mut self.system else { return None };
+        let over = match (*since).map(ticks) {
+            Some((passed, Some(half))) => passed > half,
+            _ => false,
+        };
+        if !over {
+            *counted += len;
             return None;
         }
-        self.autosize_now(now, max)
+        self.autosize_now(max)
     }
 
-    /// Half a round trip is over.
+    /// Half a round trip is over; the next measurement begins with the next segment sent.
     #[cold]
     #[inline(never)]
-    fn autosize_now(&mut self, now: Instant, max: u64) -> Option<u64> {
-        let System::FreeBsd { counted_since, counted } = &mut self.system else { return None };
+    fn autosize_now(&mut self, max: u64) -> Option<u64> {
+        let System::FreeBsd { since, counted } = &mut self.system else { return None };
         let busy = *counted > self.size / 2 / 4 * 3;
-        *counted_since = Some(now);
+        *since = None;
         *counted = 0;
         if !busy || self.size >= max {
             return None;
@@ -320,6 +333,17 @@ impl ReceiveWindow {
         self.size = (self.size + self.size / 2).min(max);
         self.answer = Answer::NONE;
         Some(self.size)
+    }
+
+    /// Does it measure what arrives (FreeBSD)?
+    #[inline(always)]
+    pub(crate) const fn measures_arrivals(&self) -> bool {
+        matches!(self.system, System::FreeBsd { .. }) && self.grows_to.is_some()
+    }
+
+    /// Room in the buffer (`sbspace`).
+    pub(crate) const fn space(&self) -> u64 {
+        self.size.saturating_sub(self.unread)
     }
 
     /// A round trip seen by the receiver through echoed timestamps.
@@ -521,14 +545,33 @@ mod tests {
     #[test]
     fn freebsd_grows_where_more_than_three_eighths_come_in_half_a_round_trip() {
         // tcp_autorcvbuf: `rfbuf_cnt > so_rcv.sb_hiwat / 2 / 4 * 3`, by a half.
-        let round_trip = Some(Duration::from_millis(10));
         let after = |bytes: u64| {
             let mut window = freebsd(80);
-            window.on_data(bytes, false);
-            window.autosize(Instant::ZERO + Duration::from_millis(6), || round_trip)
+            window.on_sent(|| 1);
+            assert_eq!(window.autosize(bytes, |_| (5, Some(5))), None);
+            window.autosize(1, |_| (6, Some(5)))
         };
         assert_eq!(after(30_000), None);
         assert_eq!(after(30_001), Some(120_000));
+    }
+
+    #[test]
+    fn freebsd_measures_from_one_segment_sent_to_the_next_in_whole_milliseconds() {
+        // tcp_autorcvbuf compares ticks of the millisecond clock, does not count the segment that ends
+        // a measurement, and stops until tcp_output sends something (`rfbuf_ts == 0`).
+        let mut window = freebsd(8);
+        let long = |_| (u64::MAX, Some(0));
+        assert_eq!(window.autosize(8_000, long), None, "nothing was sent");
+        window.on_sent(|| 1);
+        assert_eq!(window.autosize(1, long), Some(12_000));
+        window.on_data(8_000, false);
+        assert_eq!(window.autosize(8_000, long), None, "counted, not measured");
+        window.on_sent(|| 2);
+        assert_eq!(window.autosize(8_000, |since| (u64::from(since), Some(2))), None);
+        assert_eq!(window.autosize(0, |since| (u64::from(since), Some(1))), Some(18_000));
+        // The segments that ended measurements count for nothing.
+        window.on_sent(|| 3);
+        assert_eq!(window.autosize(8_000, long), None);
     }
 
     /// A window of Linux with 1,024,000 bytes of buffer at a scale of 7.

@@ -79,7 +79,7 @@ impl Sender for Endpoint {
 
     #[inline(always)]
     fn pipe(&self) -> Bytes {
-        Bytes(self.pipe(false))
+        Bytes(self.pipe())
     }
 
     #[inline(always)]

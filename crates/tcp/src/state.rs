@@ -55,8 +55,6 @@ pub(crate) struct Send {
     /// Segments that limited transmit lets go beyond the window; to FreeBSD those that went
     /// (`snd_limited`).
     pub(crate) limited: u32,
-    /// FreeBSD: the window of the one call that a duplicate makes, and `max` before it.
-    pub(crate) limited_call: Apart<Call>,
     /// One segment from `una` on is to go again, for this reason.
     pub(crate) again: Option<Cause>,
     /// Why what lies between `nxt` and `max` goes again.
@@ -125,22 +123,11 @@ pub(crate) struct Receive {
     /// The last in-order data came with PSH.
     pub(crate) pushed: bool,
     pub(crate) ack_now: bool,
+    /// FreeBSD: an ACK is to be delayed and its timer not yet set (`TF_DELACK`).
+    pub(crate) delays_ack: bool,
     pub(crate) ts_recent: u32,
     pub(crate) ts_recent_at: Instant,
     pub(crate) last_window_zero: bool,
-}
-
-/// The window of a call of limited transmit, and `max` before it.
-#[derive(Debug, Clone, serde::Deserialize, serde::Serialize)]
-pub(crate) struct Call(pub(crate) Option<(u64, Offset)>);
-
-/// There was no such call.
-static NO_CALL: Call = Call(None);
-
-impl Beginning for Call {
-    fn beginning() -> &'static Self {
-        &NO_CALL
-    }
 }
 
 /// What has arrived twice.
@@ -190,11 +177,10 @@ impl Send {
             buffer: SendBuffer::new(&cfg.profile),
             fin: false,
             map: SendMap::new(),
-            repair: Repair::Duplicates(None),
+            repair: Repair::Duplicates,
             shift: 0,
             dup_acks: 0,
             limited: 0,
-            limited_call: Apart::default(),
             again: None,
             resend_cause: Cause::Timeout,
             ecn_episode: None,
@@ -240,6 +226,7 @@ impl Receive {
             fin: None,
             pushed: false,
             ack_now: false,
+            delays_ack: false,
             ts_recent: 0,
             ts_recent_at: Instant::ZERO,
             last_window_zero: false,

@@ -2,7 +2,7 @@
 //! [`recovery::prr::freebsd`], [`recovery::rack_freebsd`], [`recovery::rack_undo`].
 
 use ::recovery::holes::Changed;
-use ::recovery::prr::freebsd::{Prr, PrrAck, Recovery};
+use ::recovery::prr::freebsd::{Prr, PrrAck, PrrRule, Recovery};
 use ::recovery::rack_freebsd::{RackFreeBsd, ThreshParams};
 use ::recovery::rack_undo::{Arrival, Arrived, RackUndo};
 use units::{Duration, Instant};
@@ -97,19 +97,22 @@ fn prr(
         .ok_or_else(|| row.garbled(letters.column(b'n'), "lies below snd_una"))?;
     let mut prr =
         Prr { prr_delivered: number(b'h')?, prr_out: number(b'i')?, recover_fs: number(b'g')? };
-    let cwnd = prr.on_ack(&PrrAck {
-        recovery,
-        changed,
-        maxseg: number(b'e')?,
-        ssthresh: number(b'f')?,
-        delivered: number(b'j')?,
-        sack_bytes_rexmit: number(b'k')?,
-        nxt: number(b'm')? as i64 - una as i64,
-        outstanding,
-        recover: number(b'o')? as i64 - una as i64,
-        pipe: number(b'p')?,
-        dup_acks,
-    });
+    let cwnd = prr.on_ack(
+        PrrRule::Rfc6937bis,
+        &PrrAck {
+            recovery,
+            changed,
+            maxseg: number(b'e')?,
+            ssthresh: number(b'f')?,
+            delivered: number(b'j')?,
+            sack_bytes_rexmit: number(b'k')?,
+            nxt: number(b'm')? as i64 - una as i64,
+            outstanding,
+            recover: number(b'o')? as i64 - una as i64,
+            pipe: number(b'p')? as i64,
+            dup_acks,
+        },
+    );
     row.compare(tally, letters.column(b'r'), prr.prr_delivered);
     row.compare(tally, letters.column(b's'), cwnd);
     Ok(())

@@ -441,6 +441,11 @@ impl Controller for FreeBsdCubic {
         }
     }
 
+    fn on_duplicate(&mut self, event: &Acked) {
+        // cubic_ack_received samples the round trip before it looks at the type.
+        self.record_rtt(&event.srtt);
+    }
+
     fn on_congested(&mut self, event: &Congested) -> Change {
         match event.signal {
             Signal::Loss => {

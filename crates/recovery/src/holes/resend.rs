@@ -21,8 +21,23 @@ pub struct Rescue {
     pub snd_recover: Offset,
     /// Largest segment.
     pub maxseg: u32,
-    /// What this acknowledgment delivered ([`super::Update`]).
-    pub delivered: u64,
+}
+
+/// A partial acknowledgment without blocks, before `snd_una` moves.
+#[derive(Debug, Clone, Copy)]
+pub struct PartialAck {
+    /// What was acknowledged.
+    pub th_ack: Offset,
+    /// Oldest byte not acknowledged before it.
+    pub snd_una: Offset,
+    /// Next byte to send.
+    pub snd_nxt: Offset,
+    /// Where the recovery ends.
+    pub snd_recover: Offset,
+    /// Largest segment.
+    pub maxseg: u32,
+    /// Slow-start threshold.
+    pub ssthresh: u64,
 }
 
 impl Holes {
@@ -64,10 +79,10 @@ impl Holes {
     /// the last segments may be missing too (tcp_sack_partialack; RFC 6675's rescue).
     pub fn rescue(&mut self, rescue: &Rescue) -> bool {
         let end = rescue.high_data.min(rescue.snd_recover);
-        if rescue.th_ack >= end || !self.holes.is_empty() || rescue.delivered == 0 {
+        if rescue.th_ack >= end || !self.holes.is_empty() || self.delivered == 0 {
             return false;
         }
-        self.snd_fack = rescue.th_ack;
+        self.snd_fack = rescue.th_ack.max(self.snd_fack);
         let segment = Offset(end.0.saturating_sub(u64::from(rescue.maxseg)));
         let start = segment.max(rescue.th_ack);
         let opened = self.insert(0, Hole { start, end, rxmit: start });
@@ -77,26 +92,26 @@ impl Holes {
         opened
     }
 
-    /// The window after a partial acknowledgment of `acked` bytes where PRR is off: room for one or
-    /// two segments (tcp_sack_partialack). `sent_since` is `snd_nxt - snd_recover`, which may be
-    /// below zero after a timeout.
-    pub fn partial_ack_window(
-        &self,
-        acked: u64,
-        sent_since: i64,
-        maxseg: u32,
-        ssthresh: u64,
-    ) -> u64 {
-        let maxseg = u64::from(maxseg.max(1));
-        let segments = if acked / maxseg >= 2 { 2 } else { 1 };
-        let window = self.sack_bytes_rexmit + segments * maxseg;
-        window.saturating_add_signed(sent_since).min(ssthresh)
+    /// The window after a partial acknowledgment without blocks: room for one or two segments
+    /// (tcp_sack_partialack). 32-bit arithmetic: where less was sent since the recovery point than
+    /// is taken off, 14.3's sum wraps and the threshold bounds it.
+    pub fn partial_ack_window(&self, ack: &PartialAck) -> u64 {
+        let maxseg = u64::from(ack.maxseg.max(1));
+        let segments = if ack.th_ack.since(ack.snd_una).get() / maxseg >= 2 { 2 } else { 1 };
+        let (nxt, resent) = (ack.snd_nxt.0 as i64, self.sack_bytes_rexmit as i64);
+        let base = if self.params.partial_by_pipe {
+            let out = nxt - ack.th_ack.0 as i64 + resent;
+            (out - self.sacked_bytes as i64 - self.lost_bytes as i64).max(maxseg as i64)
+        } else {
+            resent + nxt - ack.snd_recover.0 as i64
+        };
+        let window = base + (segments * maxseg) as i64;
+        u64::from(window as u32).min(ack.ssthresh)
     }
 
-    /// The retransmission timer fired for the `shift`-th time in a row, from 1: the first time all
-    /// holes go again, later the reports are no longer believed (RFC 2018 section 8).
+    /// The retransmission timer fired for the `shift`-th time in a row, from 1.
     pub fn on_timeout(&mut self, shift: u32) {
-        if shift > 1 {
+        if shift > 1 || !self.params.keeps_at_timeout {
             self.clear();
             return;
         }
@@ -107,28 +122,42 @@ impl Holes {
         self.sack_bytes_rexmit = 0;
     }
 
-    /// Forgets all that was reported (tcp_free_sackholes).
+    /// Forgets all holes (tcp_free_sackholes).
     pub fn clear(&mut self) {
         self.holes.clear();
         self.next = None;
-        self.sacked_bytes = 0;
         self.sack_bytes_rexmit = 0;
         self.hole_bytes = 0;
-        self.lost_bytes = 0;
+        if self.params.clears_sums {
+            self.sacked_bytes = 0;
+            self.lost_bytes = 0;
+            self.delivered = 0;
+        }
     }
 
-    /// `snd_nxt` after a timeout, moved over what was reported (tcp_sack_adjust).
-    pub fn adjust(&self, snd_nxt: Offset) -> Offset {
-        if self.holes.is_empty() || snd_nxt >= self.snd_fack {
-            return snd_nxt;
+    /// `snd_nxt` after a timeout, moved over what was reported, and the bytes reported below it
+    /// (tcp_sack_adjust).
+    pub fn adjust(&self, snd_nxt: Offset) -> (Offset, u64) {
+        if self.holes.is_empty() {
+            return (snd_nxt, 0);
         }
         let at = partition(&self.holes, |hole| hole.end <= snd_nxt);
-        match self.holes.get(at) {
-            // The kernel does not look before the first hole.
-            Some(hole) if at > 0 => snd_nxt.max(hole.start),
-            Some(_) => snd_nxt,
-            None => self.snd_fack,
+        if snd_nxt >= self.snd_fack || at == self.holes.len() {
+            return (snd_nxt.max(self.snd_fack), self.sacked_bytes);
         }
+        if at == 0 {
+            // The kernel does not look before the first hole.
+            return (snd_nxt, 0);
+        }
+        let gaps = self.holes.range(..at).zip(self.holes.range(1..));
+        let reported = gaps.map(|(below, above)| above.start.since(below.end).get()).sum();
+        (snd_nxt.max(self.holes[at].start), reported)
+    }
+
+    /// How far the hole from which [`Holes::next_hole`] points is resent.
+    pub fn resent_up_to(&self) -> Option<Offset> {
+        let hole = self.next.and_then(|next| self.holes.get(next))?;
+        Some(hole.rxmit.min(hole.end))
     }
 }
 

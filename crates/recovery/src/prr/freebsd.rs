@@ -2,7 +2,8 @@
 //!
 //! Sources: tcp_input.c (tcp_do_prr_ack), main 2022 to 2024; the kernel's rows in
 //! `golden/freebsd/recovery.csv.gz`. It keeps to a draft of RFC 6937's successor: what may be sent is
-//! rounded down to whole segments, and the window is built such that just that much leaves.
+//! rounded down to whole segments, and the window is built such that just that much leaves. 13.0
+//! (tcp_do_segment, tcp_prr_partialack) still follows RFC 6937.
 
 use units::ratio::scaled_up;
 
@@ -35,6 +36,15 @@ pub enum Recovery {
     Ecn,
 }
 
+/// What versions differ in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
+pub enum PrrRule {
+    /// RFC 6937 with slow start below the threshold (13.0).
+    Rfc6937,
+    /// Its successor: rounded up by a segment less a byte in proportion; careful after new loss.
+    Rfc6937bis,
+}
+
 /// An acknowledgment in recovery and where the sender stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PrrAck {
@@ -56,17 +66,18 @@ pub struct PrrAck {
     pub outstanding: u64,
     /// `snd_recover - snd_una`.
     pub recover: i64,
-    /// Bytes under way; unused without SACK.
-    pub pipe: u64,
+    /// Bytes in flight, which the kernel's accidents can make negative; unused without SACK.
+    pub pipe: i64,
     /// Duplicates in a row (`t_dupacks`).
     pub dup_acks: u64,
 }
 
 impl Prr {
-    /// A recovery begins with `flight` bytes under way. With SACK the segment whose report began it
-    /// is delivered; `maxseg` is its size, 0 without SACK.
-    pub const fn begin(flight: u64, maxseg: u64) -> Self {
-        Self { prr_delivered: maxseg, prr_out: 0, recover_fs: flight }
+    /// A recovery begins with `flight` bytes in flight, `delivered` of which have arrived. What was
+    /// sent in an earlier one that a timeout ended is not forgotten.
+    pub const fn begin(&mut self, flight: u64, delivered: u64) {
+        self.prr_delivered = delivered;
+        self.recover_fs = flight;
     }
 
     /// A retransmission was lost: this recovery ends and another begins
@@ -84,7 +95,7 @@ impl Prr {
     }
 
     /// An acknowledgment came; returns the congestion window in bytes.
-    pub fn on_ack(&mut self, ack: &PrrAck) -> u64 {
+    pub fn on_ack(&mut self, rule: PrrRule, ack: &PrrAck) -> u64 {
         let maxseg = ack.maxseg.max(1);
         let (delivered, pipe) = match ack.recovery {
             Recovery::Sack | Recovery::Ecn => (ack.delivered, ack.pipe),
@@ -92,24 +103,27 @@ impl Prr {
                 let most = (DUP_THRESHOLD * maxseg).saturating_add_signed(ack.recover);
                 let delivered = if self.prr_delivered < most { maxseg } else { 0 };
                 let left = ack.dup_acks.min(MOST_DUPLICATES) * maxseg;
-                (delivered, ack.outstanding.saturating_sub(left))
+                (delivered, ack.outstanding.saturating_sub(left) as i64)
             }
         };
         self.prr_delivered += delivered;
-        let bytes = if pipe >= ack.ssthresh {
+        let bis = rule == PrrRule::Rfc6937bis;
+        // An `int` is compared with an `uint32_t`: a negative pipe is large.
+        let bytes = if u64::from(pipe as u32) >= ack.ssthresh {
             if self.recover_fs == 0 {
                 self.recover_fs = u64::try_from(ack.nxt).unwrap_or(0).max(1);
             }
             let due = scaled_up(self.prr_delivered, ack.ssthresh, self.recover_fs);
-            (due + maxseg - 1).saturating_sub(self.prr_out)
+            let rounding = if bis { maxseg - 1 } else { 0 };
+            (due + rounding).saturating_sub(self.prr_out)
         } else {
             let conserved = self.prr_delivered.saturating_sub(self.prr_out);
-            let limit = if ack.changed == Changed::NewLoss || delivered == 0 {
+            let limit = if bis && (ack.changed == Changed::NewLoss || delivered == 0) {
                 conserved
             } else {
                 conserved.max(delivered) + maxseg
             };
-            limit.min(ack.ssthresh - pipe)
+            limit.min(ack.ssthresh - pipe as u64)
         };
         let burst = bytes / maxseg * maxseg;
         let window = match ack.recovery {
@@ -117,7 +131,7 @@ impl Prr {
                 (ack.sack_bytes_rexmit + burst).saturating_add_signed(ack.nxt - ack.recover)
             }
             Recovery::Duplicates => ack.outstanding + burst,
-            Recovery::Ecn => (pipe + burst).saturating_sub(delivered),
+            Recovery::Ecn => (pipe as u64 + burst).saturating_sub(delivered),
         };
         window.max(maxseg)
     }
@@ -128,12 +142,19 @@ mod tests {
     use super::*;
 
     const MSS: u64 = 1_448;
+    const RULE: PrrRule = PrrRule::Rfc6937bis;
+
+    fn begun(flight: u64) -> Prr {
+        let mut prr = Prr::default();
+        prr.begin(flight, MSS);
+        prr
+    }
 
     #[test]
     fn one_segment_leaves_for_every_two_delivered_until_half_is_left() {
         // Ten segments under way, the first lost: half of them go on, in order. The kernel rounds
         // up by a segment less one byte: 2 of 10 delivered are worth 1, 3 are worth 1.5 and send 2.
-        let mut prr = Prr::begin(10 * MSS, MSS);
+        let mut prr = begun(10 * MSS);
         prr.on_sent(MSS);
         let mut sent = 1;
         for delivered in 2..=6 {
@@ -147,11 +168,11 @@ mod tests {
                 nxt: (9 + sent) * MSS as i64,
                 outstanding: (9 + sent) as u64 * MSS,
                 recover: 10 * MSS as i64,
-                pipe: (10 - delivered + sent as u64) * MSS,
+                pipe: (10 - delivered as i64 + sent) * MSS as i64,
                 dup_acks: 3,
             };
             let before = prr.prr_out;
-            let window = prr.on_ack(&ack);
+            let window = prr.on_ack(RULE, &ack);
             // What the endpoint makes of the window: less what was resent and sent since.
             let room = window.saturating_add_signed(ack.recover - ack.nxt) - MSS;
             prr.on_sent(room);
@@ -174,18 +195,21 @@ mod tests {
             nxt: 0,
             outstanding: 0,
             recover: 0,
-            pipe: 5 * MSS,
+            pipe: 5 * MSS as i64,
             dup_acks: 0,
         };
-        let mut prr = Prr::begin(40 * MSS, MSS);
-        assert_eq!(prr.on_ack(&ack), (5 + 2 - 1) * MSS);
-        let mut prr = Prr::begin(40 * MSS, MSS);
-        assert_eq!(prr.on_ack(&PrrAck { changed: Changed::Change, ..ack }), (5 + 3 - 1) * MSS);
+        let mut prr = begun(40 * MSS);
+        assert_eq!(prr.on_ack(RULE, &ack), (5 + 2 - 1) * MSS);
+        let mut prr = begun(40 * MSS);
+        assert_eq!(
+            prr.on_ack(RULE, &PrrAck { changed: Changed::Change, ..ack }),
+            (5 + 3 - 1) * MSS
+        );
     }
 
     #[test]
     fn another_recovery_counts_what_was_sent_since_the_first_began() {
-        let mut prr = Prr::begin(10 * MSS, MSS);
+        let mut prr = begun(10 * MSS);
         prr.begin_again(16 * MSS);
         assert_eq!(prr.recover_fs, 6 * MSS);
     }
@@ -206,9 +230,13 @@ mod tests {
             nxt: 0,
             outstanding: 18 * MSS,
             recover: 0,
-            pipe: 17 * MSS,
+            pipe: 17 * MSS as i64,
             dup_acks: 0,
         };
-        assert_eq!(prr.on_ack(&ack), MSS, "the least window, which what is outstanding fills");
+        assert_eq!(
+            prr.on_ack(RULE, &ack),
+            MSS,
+            "the least window, which what is outstanding fills"
+        );
     }
 }

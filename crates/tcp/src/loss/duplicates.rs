@@ -1,14 +1,12 @@
-//! Losses told by duplicate acknowledgments alone: RFC 5681 section 3.2 and RFC 6582, as in
-//! tcp_do_segment, tcp_do_prr_ack and tcp_newreno_partial_ack of FreeBSD.
+//! Losses told by duplicate acknowledgments alone: RFC 5681 section 3.2 and RFC 6582. FreeBSD's base
+//! stack has its own order of steps, in `base`.
 
 use cc::{Controller, Recovered, Signal as Sign};
 use machine::Cx;
 use record::{Cause, Event, Purpose, Recorder};
-use recovery::holes::Changed;
-use recovery::prr::freebsd::{Prr, PrrAck, Recovery};
 use units::{Bytes, Offset};
 
-use super::{Heard, Repair};
+use super::Heard;
 use crate::endpoint::Endpoint;
 use crate::profile::Family;
 use crate::rates::Delivery;
@@ -80,15 +78,14 @@ impl Endpoint {
         cx.emit(|| Event::DupAck { count });
         if self.cc.in_recovery() {
             // Each one tells that a segment has left the network (RFC 5681 section 3.2, step 4).
-            let window = self.reduced_window().unwrap_or(self.cwnd() + self.maxseg());
-            self.overrule_window(Bytes(window));
+            self.overrule_window(Bytes(self.cwnd() + self.maxseg()));
             self.emit_window(cx, Cause::Recovering);
             self.call_output();
         } else if count == DUP_THRESHOLD {
             // RFC 6582 section 3.2 step 2: not for what an earlier recovery or timeout covers.
             let point = self.cc.recovery_point();
             if self.snd.una > point || point <= Offset(1) {
-                self.enter_recovery(cx);
+                self.enter_newreno_recovery(cx);
             } else {
                 self.snd.dup_acks = 0;
             }
@@ -97,92 +94,25 @@ impl Endpoint {
         }
     }
 
-    /// Limited transmit: duplicate number `count` may release a new segment (RFC 3042). FreeBSD
-    /// raises the window for one call of tcp_output to what is under way and a segment for each of
-    /// the first two duplicates that has released none (tcp_do_segment).
-    pub(crate) fn transmit_limited(&mut self, count: u32) {
-        if self.cfg.profile.family != Family::FreeBsd {
-            self.snd.limited = count.min(2);
-            self.call_output();
-        } else if (1..DUP_THRESHOLD).contains(&count) && self.cfg.profile.limited_transmit {
-            if count == 1 {
-                self.snd.limited = 0;
-            }
-            if self.data_end() > self.snd.max {
-                let more = u64::from(count.saturating_sub(self.snd.limited)) * self.mss();
-                let window = self.snd.nxt.since(self.snd.una).get() + more;
-                self.snd.limited_call.0 = Some((window, self.snd.max));
-                self.call_output();
-            }
-        }
+    /// Limited transmit: duplicate number `count` may release a new segment (RFC 3042).
+    fn transmit_limited(&mut self, count: u32) {
+        self.snd.limited = count.min(2);
+        self.call_output();
     }
 
-    /// The duplicates are over. FreeBSD forgets what they released with the next first one only.
-    pub(crate) fn end_limited_transmit(&mut self) {
-        if self.cfg.profile.family != Family::FreeBsd {
-            self.snd.limited = 0;
-        }
+    /// The duplicates are over.
+    pub(crate) const fn end_limited_transmit(&mut self) {
+        self.snd.limited = 0;
     }
 
-    /// The call is over: what it sent is counted, and the window is what it was.
-    #[inline(always)]
-    pub(crate) fn end_limited_call(&mut self) {
-        if self.snd.limited_call.0.is_some() {
-            self.end_this_call();
-        }
-    }
-
-    #[cold]
-    fn end_this_call(&mut self) {
-        let Some((_, before)) = self.snd.limited_call.0.take() else { return };
-        let sent = self.snd.max.since(before).get();
-        if sent > self.mss() {
-            self.snd.limited = 2;
-        } else if sent > 0 {
-            self.snd.limited += 1;
-        }
-    }
-
-    /// FreeBSD's tcp_do_prr_ack for another duplicate in recovery; `None` where each one inflates the
-    /// window by a segment.
-    fn reduced_window(&mut self) -> Option<u64> {
-        let snd = &self.snd;
-        let (una, nxt, max) = (snd.una.0 as i64, snd.nxt.0 as i64, snd.max.0 as i64);
-        let recover = self.cc.recovery_point().0 as i64;
-        let control = self.cc.control();
-        let ssthresh = control.ssthresh.unwrap_or(control.window).get();
-        let (maxseg, dup_acks) = (self.mss(), u64::from(self.snd.dup_acks));
-        let Repair::Duplicates(Some(prr)) = &mut self.snd.repair else { return None };
-        Some(prr.on_ack(&PrrAck {
-            recovery: Recovery::Duplicates,
-            changed: Changed::None,
-            maxseg,
-            ssthresh,
-            delivered: 0,
-            sack_bytes_rexmit: 0,
-            nxt: nxt - una,
-            outstanding: (max - una) as u64,
-            recover: recover - una,
-            pipe: 0,
-            dup_acks,
-        }))
-    }
-
-    fn enter_recovery<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
+    fn enter_newreno_recovery<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
         self.totals.fast_recoveries += 1;
         self.outlast_ecn_episode();
         let change = self.cc.on_congested(&self.congested(cx.now, Sign::Loss));
         self.snd.again = Some(Cause::FastRetransmit);
         self.snd.timed = None;
-        let flight = (self.snd.nxt - self.snd.una).max(1);
-        // What limited transmit let go has left already (FreeBSD alone counts it).
-        let mut left = DUP_THRESHOLD;
-        if let Repair::Duplicates(Some(prr)) = &mut self.snd.repair {
-            *prr = Prr::begin(flight, 0);
-            left -= self.snd.limited.min(DUP_THRESHOLD);
-        }
         let ssthresh = self.cc.control().ssthresh.map_or(0, Bytes::get);
-        self.overrule_window(Bytes(ssthresh + u64::from(left) * self.maxseg()));
+        self.overrule_window(Bytes(ssthresh + u64::from(DUP_THRESHOLD) * self.maxseg()));
         self.note(cx, change, Cause::FastRetransmit);
         self.call_output();
     }

@@ -32,7 +32,9 @@ impl Endpoint {
         self.rcv.adv =
             self.rcv.adv.max(self.rcv.nxt + (u64::from(field) << self.rcv.window.scale()));
         self.rcv.acked = self.rcv.nxt;
+        self.rcv.window.on_sent(|| self.clock.timestamp(now));
         self.rcv.ack_now = false;
+        self.rcv.delays_ack = false;
         self.rcv.last_window_zero = field == 0;
         self.timers.stop(Purpose::DelayedAck);
         self.rcv.policy.on_ack_sent();
@@ -95,7 +97,6 @@ impl Endpoint {
         self.note_full(cx.now);
         if self.cc.in_recovery() {
             let mss = self.mss();
-            self.holes_sent(mss, false);
             self.timed_sent(mss, 1, false, &Resent::default());
             self.watch_next_overdue(cx.now);
         }
@@ -216,7 +217,6 @@ impl Endpoint {
         if self.is_whole() {
             self.rates_sent(cx.now, plan.at, end, again);
         }
-        self.holes_sent(plan.len, out_of_turn);
         if timed {
             self.timed_sent(plan.len, packets, again, &resent);
             self.watch_next_overdue(cx.now);

@@ -1,5 +1,4 @@
-//! Windows that count bytes: tcp_output of FreeBSD (tcp_output.c, releng/13 to main of 2024), and
-//! the textbook (RFC 9293 section 3.8.6.2.1).
+//! Windows that count bytes: rack_output of FreeBSD, and the textbook (RFC 9293 section 3.8.6.2.1).
 
 use machine::Cx;
 use record::{Event, Recorder, SentKind, Waiting};
@@ -16,13 +15,12 @@ impl Endpoint {
         cx: &mut Cx<'_, R>,
         burst_max: u64,
     ) -> Result<Plan, Waiting> {
-        self.skip_reported();
         let mss = self.mss();
         let off = self.snd.nxt - self.snd.una;
         let avail = self.snd.buffer.used();
         let cwnd = self.send_window();
         let sendwin = self.snd.wnd.min(cwnd);
-        let mut len = match self.room_beyond_holes().or_else(|| self.timed_room()) {
+        let mut len = match self.timed_room() {
             None => avail.min(sendwin).saturating_sub(off),
             Some(room) => avail.min(self.snd.wnd).saturating_sub(off).min(room),
         };

@@ -18,7 +18,7 @@ impl Endpoint {
         let snd = &self.snd;
         let quiet = match &snd.repair {
             Repair::Timed(loss) => !loss.probe_is_due() && !snd.map.any_lost() && !loss.waits(),
-            Repair::Holes(_) | Repair::Duplicates(_) => true,
+            Repair::Holes(_) | Repair::Duplicates => true,
         };
         self.state == State::Established
             && snd.nxt == snd.max
@@ -79,7 +79,7 @@ impl Endpoint {
     pub(super) fn end_pass<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, why: Waiting) {
         self.snd.due = false;
         self.validate_bytes(Some(why));
-        self.end_limited_call();
+        self.rcv.delays_ack = false;
         if why != self.snd.waiting {
             cx.emit(|| Event::Waiting(why));
         }

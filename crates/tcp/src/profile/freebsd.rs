@@ -10,6 +10,7 @@ use packet::SynLayout;
 use recovery::RtoBounds;
 use recovery::burst_rack::BurstLimit;
 use recovery::holes::HolesParams;
+use recovery::prr::freebsd::PrrRule;
 use recovery::rack_freebsd::ThreshParams;
 use recovery::tlp::RackPto;
 use units::{Bytes, Duration};
@@ -17,8 +18,50 @@ use units::{Bytes, Duration};
 use crate::probes::Keepalive;
 
 use super::{
-    AckRule, BurstRule, EcnRule, Family, HolesRule, IdleRule, LossRule, ProbeRule, Profile,
-    RackRule, ReceiveBufferRule, RtoRule, SendBufferRule, SynRule, TimedRule,
+    AckRule, BurstRule, DuplicateRule, EchoRule, EcnRule, Family, HolesRule, IdleRule, LimitedRule,
+    LossRule, ProbeRule, Profile, RackRule, ReceiveBufferRule, RtoRule, SendBufferRule, SettleRule,
+    SynRule, TimedRule,
+};
+
+/// Loss recovery of releng/13.0.
+const HOLES_13_0: HolesRule = HolesRule {
+    params: HolesParams::FREEBSD_13_0,
+    newsack: false,
+    duplicates: DuplicateRule::ChangesScoreboard,
+    settle: SettleRule::BeforeCounting,
+    prr: PrrRule::Rfc6937,
+    recovers_to_nxt: true,
+    limited: LimitedRule::Flight,
+    limited_without_data: false,
+    holes_after_timeout: false,
+    sacked_enlarges_window: false,
+    undoes_on_any_ack: false,
+    undo_ends_backoff: false,
+};
+
+/// Loss recovery of releng/14.3.
+const HOLES_14_3: HolesRule = HolesRule {
+    params: HolesParams::FREEBSD_14_3,
+    newsack: true,
+    duplicates: DuplicateRule::AnyWhileEmpty,
+    settle: SettleRule::AfterAdvancing,
+    prr: PrrRule::Rfc6937bis,
+    recovers_to_nxt: false,
+    limited: LimitedRule::WindowWhileResending,
+    limited_without_data: false,
+    holes_after_timeout: true,
+    sacked_enlarges_window: true,
+    undoes_on_any_ack: false,
+    undo_ends_backoff: true,
+};
+
+/// Loss recovery of main of October 2024.
+const HOLES_MAIN: HolesRule = HolesRule {
+    params: HolesParams::FREEBSD_MAIN,
+    limited_without_data: true,
+    undoes_on_any_ack: true,
+    undo_ends_backoff: false,
+    ..HOLES_14_3
 };
 
 /// releng/13.0 (1300139).
@@ -59,9 +102,10 @@ pub(super) fn v13_0() -> Profile {
         reassembly: Some(100),
         // IP_MAXPACKET less link header room: 65535 - (14 + 3); 45 segments of 1448 fit.
         burst: BurstRule::FreeBsd { max: Bytes(65_518) },
-        loss: LossRule::Holes(HolesRule { params: HolesParams::FREEBSD_13_0, newsack: false }),
+        loss: LossRule::Holes(HOLES_13_0),
         loss_probes: true,
         limited_transmit: true,
+        echo: EchoRule::CoversLastAck,
         // net.inet.tcp.tolerate_missing_ts = 0
         strict_timestamps: true,
         // net.inet.tcp.ack_war_cnt within ack_war_timewindow
@@ -83,9 +127,13 @@ pub(super) fn v13_0() -> Profile {
     }
 }
 
-/// releng/13.2, inferred: its source was not at hand. 13.0 and main of July 2022 bracket it.
+/// releng/13.2, inferred: its source was not at hand. 13.0 and main of July 2022 bracket it. PRR is
+/// main's of that time; the other rules of loss recovery are taken to be 13.0's, though those of 14.3
+/// (duplicates while the scoreboard is empty, recoveries settled after `snd_una` moves) may have
+/// come before it.
 pub(super) fn v13_2() -> Profile {
-    Profile { name: "freebsd-13.2", ..v13_0() }
+    let rule = HolesRule { prr: PrrRule::Rfc6937bis, ..HOLES_13_0 };
+    Profile { name: "freebsd-13.2", loss: LossRule::Holes(rule), ..v13_0() }
 }
 
 /// releng/14.3: CUBIC by default; NewReno with HyStart++ compiled in (inactive in this stack).
@@ -95,7 +143,7 @@ pub(super) fn v14_3() -> Profile {
     profile.default_cc = "cubic";
     profile.newreno = Params::FREEBSD_14_3;
     profile.cubic = Variant::FreeBsd(cubic::Params::FREEBSD_STABLE_14);
-    profile.loss = LossRule::Holes(HolesRule { params: HolesParams::FREEBSD_14_3, newsack: true });
+    profile.loss = LossRule::Holes(HOLES_14_3);
     profile
 }
 
@@ -105,7 +153,7 @@ pub(super) fn main() -> Profile {
     profile.name = "freebsd-main";
     profile.newreno = Params::FREEBSD_MAIN_2024_10;
     profile.cubic = Variant::FreeBsd(cubic::Params::FREEBSD_D46546);
-    profile.loss = LossRule::Holes(HolesRule { params: HolesParams::FREEBSD_MAIN, newsack: true });
+    profile.loss = LossRule::Holes(HOLES_MAIN);
     profile
 }
 

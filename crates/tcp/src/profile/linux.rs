@@ -8,8 +8,8 @@ use units::{Bytes, Duration};
 use crate::probes::Keepalive;
 
 use super::{
-    AckRule, BurstRule, EcnRule, Family, IdleRule, LossRule, ProbeRule, Profile, ReceiveBufferRule,
-    RtoRule, SackCompression, SendBufferRule, SynRule, TimedRule,
+    AckRule, BurstRule, EchoRule, EcnRule, Family, IdleRule, LossRule, ProbeRule, Profile,
+    ReceiveBufferRule, RtoRule, SackCompression, SendBufferRule, SynRule, TimedRule,
 };
 
 /// Linux 6.18, default sysctls, HZ = 250, as recorded in the project's Linux traces.
@@ -54,6 +54,7 @@ pub(super) fn v6_18() -> Profile {
         loss: LossRule::Timed(TimedRule::Linux),
         loss_probes: true,
         limited_transmit: true,
+        echo: EchoRule::UpToLastAck,
         strict_timestamps: false,
         // tcp_invalid_ratelimit: one within half a second
         challenge: (1, Duration::from_millis(500)),

@@ -8,8 +8,8 @@ use units::{Bytes, Duration};
 use crate::probes::Keepalive;
 
 use super::{
-    AckRule, BurstRule, EcnRule, Family, IdleRule, LossRule, ProbeRule, Profile, ReceiveBufferRule,
-    RtoRule, SendBufferRule, SynRule, TimedRule,
+    AckRule, BurstRule, EchoRule, EcnRule, Family, IdleRule, LossRule, ProbeRule, Profile,
+    ReceiveBufferRule, RtoRule, SendBufferRule, SynRule, TimedRule,
 };
 
 /// RFC 9293 with 5681, 6582, 6298, 6928, 7323, 2018, 3042, 3465 (L = 2), 3168 and 5961.
@@ -41,6 +41,7 @@ pub(super) fn textbook() -> Profile {
         loss: LossRule::Timed(TimedRule::Rfc),
         loss_probes: true,
         limited_transmit: true,
+        echo: EchoRule::UpToLastAck,
         strict_timestamps: true,
         // RFC 5961 section 7.
         challenge: (10, Duration::from_secs(5)),

@@ -13,7 +13,7 @@ impl Endpoint {
     fn burst(&mut self) -> Option<&mut Burst> {
         match &mut self.snd.repair {
             Repair::Timed(loss) => loss.judge.burst(),
-            Repair::Holes(_) | Repair::Duplicates(_) => None,
+            Repair::Holes(_) | Repair::Duplicates => None,
         }
     }
 

@@ -1,0 +1,279 @@
+//! tcp_output of FreeBSD's base stack (tcp_output.c; 13.0, 14.3 and main of October 2024).
+//!
+//! One pass is what lies between `again:` and the segment that is sent. Whatever makes the kernel send
+//! takes along the data that the windows allow, though it be too little to be sent for its own sake:
+//! an ACK that is owed, a window update, a FIN.
+
+use cc::Controller;
+use machine::Cx;
+use packet::{Flags, Segment};
+use record::{Cause, Event, Purpose, Recorder, SentKind, Waiting};
+use recovery::sendmap::Resent;
+use units::{Instant, Offset};
+
+use crate::endpoint::Endpoint;
+use crate::loss::Repair;
+use crate::sent;
+
+/// What a pass sends.
+#[derive(Debug, Clone, Copy)]
+struct BasePlan {
+    at: Offset,
+    len: u64,
+    fin: bool,
+    /// From a hole of the scoreboard (`sack_rxmit`).
+    hole: bool,
+    /// Everything that was written (`TH_PUSH`).
+    push: bool,
+    /// Another pass follows (`sendalot`).
+    more: bool,
+}
+
+impl Endpoint {
+    /// One pass.
+    pub(super) fn base_pass<R: Recorder>(
+        &mut self,
+        cx: &mut Cx<'_, R>,
+        slot: &mut Segment,
+        burst_max: u64,
+    ) -> Result<(), Waiting> {
+        match self.plan_base(cx, burst_max) {
+            Ok(plan) => {
+                self.snd.due = plan.more;
+                if plan.len > 0 || plan.fin {
+                    self.send_base(cx, &plan, slot);
+                } else {
+                    self.build_ack_apart(cx, slot);
+                    self.note_resend_time(cx.now);
+                }
+                self.watch_base(cx, &plan);
+                if !plan.more {
+                    self.validate_bytes(None);
+                    self.end_call(cx);
+                }
+                Ok(())
+            }
+            Err(why) => {
+                self.end_pass(cx, why);
+                Err(why)
+            }
+        }
+    }
+
+    /// The call is over, and something was sent.
+    fn end_call<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
+        self.rcv.delays_ack = false;
+        let why = self.why_base();
+        if why != self.snd.waiting {
+            cx.emit(|| Event::Waiting(why));
+        }
+        self.snd.waiting = why;
+    }
+
+    /// What keeps more from being sent.
+    fn why_base(&self) -> Waiting {
+        let unsent = self.data_end().since(self.snd.nxt).get();
+        self.why_nothing(unsent, self.cwnd())
+    }
+
+    /// Length and place of what is sent, or why nothing is.
+    fn plan_base<R: Recorder>(
+        &mut self,
+        cx: &mut Cx<'_, R>,
+        burst_max: u64,
+    ) -> Result<BasePlan, Waiting> {
+        let enlarged = self.skip_reported();
+        let snd = &self.snd;
+        let (una, nxt, max) = (snd.una, snd.nxt, snd.max);
+        let (mss, avail, wnd, cwnd) = (self.mss(), snd.buffer.used(), snd.wnd, self.cwnd());
+        let sendwin = wnd.min(cwnd + enlarged);
+        let recovering = self.cc.in_recovery();
+        let (scans, resent) = match &snd.repair {
+            Repair::Holes(loss) if self.link.sack => {
+                let scans = recovering || (loss.rule().holes_after_timeout && nxt < max);
+                (scans, if scans { loss.sack_bytes_rexmit() } else { 0 })
+            }
+            _ => (false, 0),
+        };
+        let hole = if scans { self.next_hole() } else { None };
+        let (at, mut len) = match hole {
+            Some(hole) => hole,
+            None => (nxt, self.room_for_new(sendwin, resent)),
+        };
+        let off = at.since(una).get();
+        if len == 0 && sendwin == 0 && off < avail && !self.timers.runs(Purpose::Persist) {
+            self.watch_window(cx);
+        }
+        let unsent = avail.saturating_sub(self.snd.nxt.since(una).get());
+        if let Some(size) = self.snd.buffer.autoscale(wnd, sendwin, unsent) {
+            cx.emit(|| Event::SendBuffer { size: size as u32 });
+        }
+        let fin_unsent = max <= self.data_end() || nxt == una;
+        let mut fin = self.fin_wanted() && off + len >= avail;
+        let sends = (len > 0 && self.is_worth_sending(len, off, hole.is_some()))
+            || self.window_update_due()
+            || self.rcv.ack_now
+            || (fin && fin_unsent);
+        if !sends {
+            return Err(self.why_base_idles(cx, len, off));
+        }
+        let mut more = hole.is_some();
+        if len > mss {
+            fin = false;
+            let tso = self.cfg.tso && hole.is_none() && self.rcv.reassembly.is_empty();
+            let most = if tso { self.tso_len(len, off, burst_max) } else { mss };
+            more |= most < len || !tso;
+            len = most;
+        }
+        let push = len > 0 && off + len == avail;
+        Ok(BasePlan { at, len, fin, hole: hole.is_some(), push, more })
+    }
+
+    /// Bytes from `snd_nxt` on that the windows allow; in a recovery with retransmissions what PRR
+    /// gives, less what was sent since.
+    fn room_for_new(&self, sendwin: u64, resent: u64) -> u64 {
+        let snd = &self.snd;
+        let (avail, off) = (snd.buffer.used(), snd.nxt - snd.una);
+        if resent == 0 || snd.nxt < snd.max {
+            return avail.min(sendwin).saturating_sub(off);
+        }
+        let len = avail.min(snd.wnd).saturating_sub(off);
+        let since = snd.nxt.since(self.cc.recovery_point()).get();
+        len.min(self.cwnd().saturating_sub(since + resent))
+    }
+
+    /// The sender's side of silly-window avoidance.
+    fn is_worth_sending(&self, len: u64, off: u64, hole: bool) -> bool {
+        let snd = &self.snd;
+        len >= self.mss()
+            || ((snd.idle || self.cfg.nodelay) && len + off >= snd.buffer.used())
+            || (snd.max_wnd > 0 && len >= snd.max_wnd / 2)
+            || snd.nxt < snd.max
+            || hole
+    }
+
+    /// A burst for the segmentation offload: below the limit of the interface, whole segments unless
+    /// it empties the send buffer, and never less than one.
+    fn tso_len(&self, len: u64, off: u64, burst_max: u64) -> u64 {
+        let mss = self.mss();
+        // t_maxseg counts the option bytes, which are the difference to mss.
+        let headers = u64::from(self.cfg.ip.header_len()) + 20 + (self.maxseg() - mss);
+        let len = len.min(burst_max.saturating_sub(headers));
+        let whole = off + len < self.snd.buffer.used();
+        let len = if whole { len - len % mss } else { len };
+        len.max(mss)
+    }
+
+    /// Nothing is sent: makes sure that a timer runs where data waits.
+    fn why_base_idles<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, len: u64, off: u64) -> Waiting {
+        let outstanding = self.snd.max > self.snd.una;
+        let retransmits = self.timers.runs(Purpose::Retransmit);
+        let probes = self.timers.runs(Purpose::Persist);
+        let avail = self.snd.buffer.used();
+        if self.link.sack && outstanding && !retransmits && !probes {
+            self.arm_retransmit(cx.now);
+        } else if avail > 0 && !retransmits && !probes {
+            self.snd.shift = 0;
+            self.watch_window(cx);
+        }
+        if len > 0 && len + off >= avail { Waiting::SmallSegment } else { self.why_base() }
+    }
+
+    /// Makes a segment with data or a FIN and notes that it was sent.
+    fn send_base<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, plan: &BasePlan, slot: &mut Segment) {
+        let mut flags = Flags::ACK;
+        if plan.push {
+            flags |= Flags::PSH;
+        }
+        if plan.fin {
+            flags |= Flags::FIN;
+            if self.snd.max > self.data_end() && self.snd.nxt == self.snd.max {
+                // The FIN has its number already.
+                self.snd.nxt = Offset(self.snd.nxt.0 - 1);
+            }
+        }
+        let at = if plan.hole { plan.at } else { self.snd.nxt };
+        self.write_header_apart(cx.now, at, plan.len, flags, slot);
+        if plan.len > self.mss() {
+            slot.gso_size = self.link.mss as u16;
+        }
+        if self.has_blocks() {
+            self.write_blocks(plan.len, slot);
+        }
+        let again = at < self.snd.max && plan.len > 0;
+        let kind = match (plan.len, plan.hole, again) {
+            (0, ..) if at < self.snd.max => SentKind::Again(self.snd.resend_cause),
+            (0, ..) => SentKind::Control,
+            (_, true, _) => SentKind::Again(Cause::FastRetransmit),
+            (_, false, true) => SentKind::Again(self.snd.resend_cause),
+            (_, false, false) => SentKind::New,
+        };
+        self.note_base_sent(cx, plan, at);
+        cx.emit_of(self, || {
+            let at = self.payload_offset(at);
+            Event::Sent { at, len: plan.len as u32, kind }
+        });
+    }
+
+    /// Moves the sequence variables and counts.
+    fn note_base_sent<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, plan: &BasePlan, at: Offset) {
+        let (mss, now) = (self.mss(), cx.now);
+        let end = at + plan.len + u64::from(plan.fin);
+        let packets = if plan.len <= mss { 1 } else { plan.len.div_ceil(mss) };
+        if plan.len > 0 {
+            self.totals.data_packets += packets;
+        }
+        if at < self.snd.max {
+            if plan.len > 0 {
+                self.totals.retransmitted_packets += packets;
+            }
+            let _: Resent = self.snd.map.resend(at, end.min(self.snd.max), now, false);
+        }
+        let pushed_from = at.max(self.snd.max);
+        if end > self.snd.max {
+            sent::push(&mut self.snd.map, pushed_from, end, plan.fin, mss, now);
+        }
+        if !plan.hole {
+            self.snd.nxt = end;
+        } else if plan.fin {
+            self.snd.nxt += 1;
+        }
+        self.note_resend_time(now);
+        if end > self.snd.max {
+            self.snd.max = end;
+            self.snd.last_sent = now;
+            if self.snd.timed.is_none() {
+                self.snd.timed = Some((at, now));
+            }
+        }
+        self.snd.nxt = self.snd.nxt.min(self.snd.max);
+        self.holes_sent(plan.len, plan.hole);
+    }
+
+    /// `t_badrxtwin` follows what is sent between the first timeout and the next round trip measured.
+    fn note_resend_time(&mut self, now: Instant) {
+        if self.snd.shift == 1 && self.snd.timeout_stamp.is_some() {
+            self.snd.timeout_stamp = Some(self.clock.timestamp(now));
+        }
+    }
+
+    /// Sets the retransmission timer if it does not run and anything is outstanding, else the
+    /// persist timer where data waits.
+    fn watch_base<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, plan: &BasePlan) {
+        if self.timers.runs(Purpose::Retransmit) {
+            return;
+        }
+        if self.snd.nxt != self.snd.una || (plan.hole && self.snd.nxt != self.snd.max) {
+            if self.timers.runs(Purpose::Persist) {
+                self.timers.stop(Purpose::Persist);
+                self.snd.persisting = false;
+                self.snd.shift = 0;
+            }
+            self.arm_retransmit(cx.now);
+        } else if plan.len == 0 && self.snd.buffer.used() > 0 && !self.timers.runs(Purpose::Persist)
+        {
+            self.snd.shift = 0;
+            self.watch_window(cx);
+        }
+    }
+}
