@@ -1,6 +1,6 @@
 //! A recorded transfer run again in virtual time.
 
-use lab::scenario::{Overrides, load};
+use scenario::{Overrides, load};
 use packet::{Flags, Segment};
 use record::{Event, Recorder, SenderState, Who};
 use sim::Observer;
