@@ -2,7 +2,20 @@
 //! prints is what stands there.
 
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use super::place::Place;
+
+/// A line of a shell, run where `ackclock` is this program.
+fn shell(line: &str, directory: &Path) -> Command {
+    let program = Path::new(env!("CARGO_BIN_EXE_ackclock")).parent().unwrap();
+    let path = std::env::var("PATH").unwrap_or_default();
+    let mut command = Command::new("sh");
+    command.args(["-c", line]).current_dir(directory);
+    command.env("PATH", format!("{}:{path}", program.display()));
+    command
+}
 
 fn check(document: &str) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -12,32 +25,19 @@ fn check(document: &str) {
         let (block, _) = block.split_once("```").unwrap();
         for call in block.split("$ ").skip(1) {
             let (command, expected) = call.split_once('\n').unwrap();
-            let (command, pipe) = match command.split_once(" | ") {
-                Some((command, pipe)) => (command, Some(pipe)),
-                None => (command, None),
-            };
-            assert!(matches!(pipe, None | Some("sha256sum")), "{command}");
-            let words: Vec<&str> = command.split(' ').collect();
-            assert_eq!(words[0], "ackclock", "{command}");
-            let mut call = Command::new(env!("CARGO_BIN_EXE_ackclock"));
-            let output = call.args(&words[1..]).current_dir(&root).output().unwrap();
+            let output = shell(command, &root).output().unwrap();
             let mut printed = String::from_utf8(output.stdout).unwrap();
-            if pipe.is_some() {
-                let sum = Command::new(env!("CARGO_BIN_EXE_ackclock"))
-                    .args(["scenario", "check", words[3]])
-                    .current_dir(&root)
-                    .output()
-                    .unwrap();
-                let sum = String::from_utf8(sum.stdout).unwrap();
-                let sum = sum.trim_end().rsplit(' ').next().unwrap();
-                printed = format!("{sum}  -\n");
-            }
             printed += &String::from_utf8(output.stderr).unwrap();
             assert_eq!(printed, expected, "{document}: {command}");
             commands += 1;
         }
     }
     assert!(commands > 0, "{document}");
+}
+
+#[test]
+fn readme() {
+    check("README.md");
 }
 
 #[test]
@@ -166,6 +166,107 @@ fn commands_that_are_shown_can_be_given() {
         }
     }
     assert!(count > 30, "{count}");
+}
+
+/// Files that a reader has of his own.
+const OF_READERS: [(&str, &str); 7] = [
+    ("my.toml", "scenarios/example.toml"),
+    ("transfer.toml", "scenarios/slow-start-lro.toml"),
+    ("slow.pcap", "golden/linux/f2_few_losses_cubic/sender.pcap.xz"),
+    ("upload.pcap", "golden/linux/h1_rwnd_cubic/sender.pcap.xz"),
+    ("mathis_simple.ini", "crates/lab/tests/data/mathis_simple.ini"),
+    ("scenarios", "scenarios"),
+    ("golden", "golden"),
+];
+
+/// The longest that a command of a page may take: all are done in seconds.
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// What a comment before a block says of it: `<!-- sh: not run: needs root -->` or
+/// `<!-- sh: status 1 -->`.
+fn mark<'t>(before: &'t str, name: &str) -> Option<&'t str> {
+    let mark = before.trim_end().lines().last()?.strip_prefix("<!-- sh: ")?;
+    mark.strip_suffix(" -->")?.strip_prefix(name)
+}
+
+/// Runs the commands of each block in one directory of the page. Each ends with status 0, or the one
+/// that the mark of its block declares.
+#[cfg(unix)]
+fn run_blocks(page: &str) {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let place = Place::new(&format!("blocks_of_{}", page.replace(['/', '.'], "_")));
+    for (name, file) in OF_READERS {
+        std::os::unix::fs::symlink(root.join(file), place.0.join(name)).unwrap();
+    }
+    let text = std::fs::read_to_string(root.join(page)).unwrap();
+    let blocks: Vec<&str> = text.split("```sh\n").collect();
+    for (before, block) in blocks.iter().zip(&blocks[1..]) {
+        if mark(before, "not run: ").is_some() {
+            continue;
+        }
+        let wanted = mark(before, "status ").map_or(0, |status| status.parse().unwrap());
+        let (block, _) = block.split_once("```").unwrap();
+        for line in block.lines().filter(|line| !line.is_empty()) {
+            let (status, told) = status_within(shell(line, &place.0), &place, LIMIT);
+            assert_eq!(status, Some(wanted), "{page}: {line}: {told}");
+        }
+    }
+}
+
+/// The status of a command that is done in time, and what it says.
+#[expect(clippy::disallowed_methods, reason = "a limit of wall-clock time")]
+fn status_within(mut command: Command, place: &Place, limit: Duration) -> (Option<i32>, String) {
+    let told = place.0.join("told");
+    let errors = std::fs::File::create(&told).unwrap();
+    let quiet = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors);
+    let mut child = quiet.spawn().unwrap();
+    let step = Duration::from_millis(20);
+    for _ in 0..limit.as_millis() / step.as_millis() {
+        if let Some(status) = child.try_wait().unwrap() {
+            return (status.code(), std::fs::read_to_string(&told).unwrap());
+        }
+        std::thread::sleep(step);
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    (None, "it takes too long".to_owned())
+}
+
+#[cfg(unix)]
+#[test]
+fn blocks_of_a_shell_run() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let docs = std::fs::read_dir(root.join("docs")).unwrap();
+    let names = docs.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut pages: Vec<String> =
+        names.filter(|name| name.ends_with(".md")).map(|name| format!("docs/{name}")).collect();
+    pages.push("README.md".into());
+    pages.sort_unstable();
+    pages.iter().for_each(|page| run_blocks(page));
+}
+
+/// The scenarios that notebooks have in their cells are scenarios.
+#[test]
+fn scenarios_of_notebooks_are_right() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let place = Place::new("scenarios_of_notebooks_are_right");
+    let mut count = 0;
+    for entry in std::fs::read_dir(root.join("examples")).unwrap() {
+        let path = entry.unwrap().path();
+        let text = std::fs::read_to_string(&path).unwrap();
+        let notebook: serde_json::Value = serde_json::from_str(&text).unwrap();
+        for cell in notebook["cells"].as_array().unwrap() {
+            let lines = cell["source"].as_array().unwrap().iter();
+            let source: String = lines.map(|line| line.as_str().unwrap()).collect();
+            for scenario in source.split("'''").skip(1).step_by(2) {
+                place.write("cell.toml", scenario);
+                let told = place.run(&["scenario", "check", "cell.toml"]).ok();
+                assert!(told.starts_with("cell.toml: ok"), "{}: {told}", path.display());
+                count += 1;
+            }
+        }
+    }
+    assert!(count >= 3, "{count}");
 }
 
 #[test]
