@@ -294,12 +294,3 @@ fn a_run_without_end_is_refused_where_the_text_asks_for_it() {
         assert_eq!(world(delay, volume, ""), [""; 0], "{delay} {volume}");
     }
 }
-
-#[test]
-fn a_path_of_too_many_elements_is_refused_at_its_table() {
-    let elements = "{ delay = \"1ns\" }, ".repeat(65_535);
-    let text = SMALL.replace("return = []", &format!("return = [{elements}]"));
-    let found = mistakes(&text, &[]);
-    let expected = "test.toml:3:10: a direction of this path has more than 65534 elements";
-    assert_eq!(found, [expected]);
-}
