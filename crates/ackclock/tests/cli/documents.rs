@@ -10,10 +10,9 @@ use super::place::Place;
 /// A line of a shell, run where `ackclock` is this program.
 fn shell(line: &str, directory: &Path) -> Command {
     let program = Path::new(env!("CARGO_BIN_EXE_ackclock")).parent().unwrap();
-    let path = std::env::var("PATH").unwrap_or_default();
     let mut command = Command::new("sh");
-    command.args(["-c", line]).current_dir(directory);
-    command.env("PATH", format!("{}:{path}", program.display()));
+    let line = format!("PATH='{}':$PATH\n{line}", program.display());
+    command.args(["-c", &line]).current_dir(directory);
     command
 }
 
