@@ -27,6 +27,8 @@ pub enum Unfit {
     NoRoundTrip,
     /// The packets were not kept ([`diagnose::Settings::packets`]).
     NoPackets,
+    /// Most of the data that the sequence numbers span are not in the capture.
+    Gaps,
 }
 
 impl fmt::Display for Unfit {
@@ -37,6 +39,7 @@ impl fmt::Display for Unfit {
                 "no round trip can be measured in it: ACKs of its data are missing"
             }
             Self::NoPackets => "its packets were not kept",
+            Self::Gaps => "less than a tenth of the data that its sequence numbers span is in it",
         })
     }
 }
@@ -108,6 +111,8 @@ const HELD: f64 = 0.2;
 /// IP packets that a host of a scenario may send at most: the smallest that every host takes (RFC 791
 /// section 3.1), and the largest there is.
 const MTU: (u64, u64) = (576, 65_535);
+/// A capture that lacks more than this multiple of what it holds does not show how the data went.
+const MISSING: u64 = 10;
 /// Runs of packets that are longer than this are not groups that some queue turns around.
 const LONGEST_GROUP: u64 = 16;
 
@@ -123,6 +128,12 @@ impl Fitted {
         }
         if analysis.packets.is_empty() {
             return Err(Unfit::NoPackets);
+        }
+        let data = analysis.packets.iter().filter(|packet| packet.segment.dir == flow.dir);
+        let captured: u64 = data.map(|packet| u64::from(packet.segment.payload)).sum();
+        // Without any, the capture is one of ACKs alone.
+        if captured > 0 && captured.saturating_mul(MISSING) < flow.bytes {
+            return Err(Unfit::Gaps);
         }
         let (rtt, ..) = flow.rtt.ok_or(Unfit::NoRoundTrip)?;
         let course = Course::of(flow);

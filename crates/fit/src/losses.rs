@@ -24,34 +24,108 @@ pub struct Losses {
     pub outages: Vec<(u64, u64)>,
 }
 
-/// Where a copy of some bytes stands among the packets.
+/// Segments sent in a row at one moment, of which the last may be shorter.
 #[derive(Debug, Clone, Copy)]
-struct Copy {
+struct Run {
+    end: u64,
+    /// First byte and number of the segment from which the others count.
+    origin: u64,
     number: u64,
     at: u64,
-    end: u64,
 }
+
+/// A segment of a [`Run`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Sent {
+    /// Its first byte.
+    start: u64,
+    number: u64,
+    at: u64,
+}
+
+/// Disjoint runs of segments by their first byte: an entry for each packet of a capture at most two
+/// more, however many bytes a gap in its sequence numbers spans.
+#[derive(Debug)]
+struct Runs {
+    mss: u64,
+    list: BTreeMap<u64, Run>,
+}
+
+impl Runs {
+    fn new(mss: u64) -> Self {
+        Self { mss: mss.max(1), list: BTreeMap::new() }
+    }
+
+    fn segment(&self, run: &Run, index: u64) -> Sent {
+        Sent { start: run.origin + index * self.mss, number: run.number + index, at: run.at }
+    }
+
+    /// The segment that holds the byte at `offset`.
+    fn at(&self, offset: u64) -> Option<Sent> {
+        let (_, run) = self.list.range(..=offset).next_back()?;
+        (run.end > offset).then(|| self.segment(run, (offset - run.origin) / self.mss))
+    }
+
+    /// Appends the segments that begin in `[start, end)` to `found`.
+    fn begun_in(&self, start: u64, end: u64, found: &mut Vec<Sent>) {
+        let before = self.list.range(..start).next_back();
+        for (&from, run) in before.into_iter().chain(self.list.range(start..end)) {
+            let (low, high) = (from.max(start), run.end.min(end));
+            let first = low.saturating_sub(run.origin).div_ceil(self.mss);
+            let beyond = high.saturating_sub(run.origin).div_ceil(self.mss);
+            found.extend((first..beyond).map(|index| self.segment(run, index)));
+        }
+    }
+
+    /// Takes `[start, end)` out.
+    fn remove(&mut self, start: u64, end: u64) {
+        if let Some((&from, &run)) = self.list.range(..start).next_back()
+            && run.end > start
+        {
+            self.list.insert(from, Run { end: start, ..run });
+            if run.end > end {
+                self.list.insert(end, run);
+            }
+        }
+        while let Some((&from, &run)) = self.list.range(start..end).next() {
+            self.list.remove(&from);
+            if run.end > end {
+                self.list.insert(end, run);
+            }
+        }
+    }
+
+    /// Puts `[start, end)`, sent at `at`, in the place of what was there; its first segment has
+    /// `number`.
+    fn put(&mut self, start: u64, end: u64, number: u64, at: u64) {
+        self.remove(start, end);
+        if start < end {
+            self.list.insert(start, Run { end, origin: start, number, at });
+        }
+    }
+}
+
+/// A D-SACK reports a packet, which is no longer than this.
+const LONGEST: u64 = 1 << 16;
 
 impl Losses {
     /// Of the data in direction `dir`, in segments of `mss`, seen before they can be lost.
     pub(crate) fn at_sender(packets: &[Packet], dir: Dir, mss: u64, rtt: u64) -> Self {
         let mut sent = 0;
-        let mut copies: BTreeMap<u64, Copy> = BTreeMap::new();
-        let mut lost: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
+        let mut copies = Runs::new(mss);
+        // By first byte and number, each with its time.
+        let mut lost: BTreeMap<(u64, u64), u64> = BTreeMap::new();
         let mut stream = Unwrapped::default();
         for packet in packets {
             let segment = &packet.segment;
             if segment.dir != dir {
                 if let Some((left, right)) = duplicates(packet) {
                     let (left, right) = (stream.place(left), stream.place(right));
+                    let left = left.max(right.saturating_sub(LONGEST)).min(right);
+                    let known = lost.range((left, 0)..(right, 0)).map(|(key, _)| *key);
                     // The copy that was thought lost had arrived.
-                    let known: Vec<u64> = lost
-                        .iter()
-                        .filter(|(_, (at, _))| (left..right).contains(at))
-                        .map(|(n, _)| *n)
-                        .collect();
-                    if let Some(latest) = known.last() {
-                        lost.remove(latest);
+                    if let Some(latest) = known.max_by_key(|(_, number)| *number) {
+                        lost.remove(&latest);
                     }
                 }
                 continue;
@@ -60,32 +134,28 @@ impl Losses {
                 continue;
             }
             let start = stream.place(segment.seq.0);
-            let mut from = start;
             let end = start + u64::from(segment.payload);
-            while from < end {
-                let to = (from + mss).min(end);
-                sent += 1;
-                let at = packet.at.as_nanos();
-                let copy = Copy { number: sent, at, end: to };
-                if let Some((&before, old)) = copies.range(..=from).next_back()
-                    && old.end > from
-                {
-                    lost.insert(old.number, (before, old.at));
+            let segments = u64::from(segment.payload).div_ceil(copies.mss);
+            for index in 0..segments {
+                if let Some(old) = copies.at(start + index * copies.mss) {
+                    lost.insert((old.start, old.number), old.at);
                 }
-                copies.insert(from, copy);
-                from = to;
             }
+            copies.put(start, end, sent + 1, packet.at.as_nanos());
+            sent += segments;
         }
-        let packets = lost.into_iter().map(|(number, (_, at))| (number, at)).collect();
+        let mut packets: Vec<_> = lost.into_iter().map(|((_, number), at)| (number, at)).collect();
+        packets.sort_unstable();
         Self { packets, sent, outages: Vec::new() }.without_outages(rtt)
     }
 
-    /// The same, seen behind the place of loss; a hole that is filled within `late` ns was
-    /// reordering.
+    /// Of the data in direction `dir`, seen after they can be lost; a hole that is filled within
+    /// `late` ns was reordering.
     pub(crate) fn at_receiver(packets: &[Packet], dir: Dir, mss: u64, late: u64) -> Self {
         let mut sent = 0;
         let mut next: Option<u64> = None;
-        let mut holes: BTreeMap<u64, Copy> = BTreeMap::new();
+        let mut holes = Runs::new(mss);
+        let mut filled = Vec::new();
         let mut lost = Vec::new();
         let mut stream = Unwrapped::default();
         for packet in packets.iter().filter(|packet| packet.segment.dir == dir) {
@@ -97,25 +167,21 @@ impl Losses {
             let start = stream.place(segment.seq.0);
             let end = start + u64::from(segment.payload);
             let expected = *next.get_or_insert(start);
-            let mut from = expected;
-            while from < start {
-                let to = (from + mss).min(start);
-                sent += 1;
-                holes.insert(from, Copy { number: sent, at, end: to });
-                from = to;
+            if expected < start {
+                holes.put(expected, start, sent + 1, at);
+                sent += (start - expected).div_ceil(holes.mss);
             }
             if end > expected {
-                sent += (end - start.max(expected)).div_ceil(mss);
+                sent += (end - start.max(expected)).div_ceil(holes.mss);
                 next = Some(end);
                 continue;
             }
-            let filled: Vec<u64> = holes.range(start..end).map(|(&from, _)| from).collect();
-            for from in filled {
-                let Some(hole) = holes.remove(&from) else { continue };
-                if at.saturating_sub(hole.at) > late {
-                    lost.push((hole.number, hole.at));
-                    sent += 1;
-                }
+            filled.clear();
+            holes.begun_in(start, end, &mut filled);
+            holes.remove(start, end);
+            for hole in filled.iter().filter(|hole| at.saturating_sub(hole.at) > late) {
+                lost.push((hole.number, hole.at));
+                sent += 1;
             }
         }
         lost.sort_unstable();
@@ -208,6 +274,41 @@ mod tests {
         let packets = [data(0, 0), data(0, 2_000), data(1, 4_000), data(1, 3_000), data(50, 1_000)];
         let losses = Losses::at_receiver(&packets, Dir::Forward, 1_000, 10_000_000);
         assert_eq!(losses.packets, [(2, 0)]);
+    }
+
+    /// Sequence numbers that leap by 2 GB: a hole is one entry, not one for each of its segments.
+    #[test]
+    fn a_gap_of_gigabytes_takes_one_entry() {
+        let leap = 0x7fff_0000_u32;
+        let packets: Vec<Packet> =
+            (0..40).map(|n| data(u64::from(n), leap.wrapping_mul(n))).collect();
+        let losses = Losses::at_receiver(&packets, Dir::Forward, 1_000, 10_000_000);
+        assert_eq!(losses.packets, []);
+        let gap = (u64::from(leap) - 1_000).div_ceil(1_000);
+        assert_eq!(losses.sent, 40 + 39 * gap);
+        // A packet in the last gap, after the time that reordering may take.
+        let mut packets = packets;
+        packets.push(data(500, leap.wrapping_mul(39) - 5_000));
+        let losses = Losses::at_receiver(&packets, Dir::Forward, 1_000, 10_000_000);
+        assert_eq!(losses.packets, [(39 + 39 * gap - 4, 39_000_000)]);
+    }
+
+    #[test]
+    fn runs_are_the_same_as_a_list_of_segments() {
+        let mut runs = Runs::new(10);
+        runs.put(100, 135, 1, 7);
+        assert_eq!(runs.at(99), None);
+        assert_eq!(runs.at(134), Some(Sent { start: 130, number: 4, at: 7 }));
+        // In the midst of the second segment: its beginning stays, as does the end of the third.
+        runs.put(115, 125, 9, 8);
+        assert_eq!(runs.at(114), Some(Sent { start: 110, number: 2, at: 7 }));
+        assert_eq!(runs.at(115), Some(Sent { start: 115, number: 9, at: 8 }));
+        assert_eq!(runs.at(125), Some(Sent { start: 120, number: 3, at: 7 }));
+        let mut found = Vec::new();
+        runs.begun_in(105, 131, &mut found);
+        assert_eq!(found.iter().map(|one| one.number).collect::<Vec<_>>(), [2, 9, 4]);
+        runs.remove(0, 1_000);
+        assert!(runs.list.is_empty());
     }
 
     #[test]

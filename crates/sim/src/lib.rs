@@ -26,7 +26,7 @@ mod world;
 pub use observer::{Observer, Watch};
 pub use outcome::{FlowOutcome, Latency, Outcome};
 pub use scenario::Scenario;
-pub use validity::{SetupError, validate};
+pub use validity::{Duplicates, MOST_PACKETS, SetupError, validate};
 pub use world::run;
 #[doc(hidden)]
 pub use world::run_packing;

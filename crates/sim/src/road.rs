@@ -63,6 +63,12 @@ impl Roads {
         ((number - self.starts[road]) as u16, to.unwrap_or_default())
     }
 
+    /// Index of the path that a stop is on, and whether it is on its reverse road.
+    pub(crate) fn path(&self, number: u32) -> (usize, bool) {
+        let road = self.starts.partition_point(|&start| start <= number) - 1;
+        (road / 2, road % 2 == 1)
+    }
+
     fn add(&mut self, stations: impl Iterator<Item = u32>, to: usize) {
         self.starts.push(self.stops.len() as u32);
         self.stops.extend(stations.map(Stop::Station));
@@ -501,6 +507,7 @@ mod tests {
         assert_eq!(roads.of_path(0), Some([0, 4]));
         assert_eq!(roads.of_path(1), None);
         assert_eq!((roads.place(2), roads.place(4)), ((2, 1), (0, 0)));
+        assert_eq!((roads.path(2), roads.path(4)), ((0, false), (0, true)));
     }
 
     #[test]

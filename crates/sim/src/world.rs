@@ -25,7 +25,7 @@ use crate::outcome::{FlowOutcome, Outcome};
 use crate::road;
 use crate::scenario::{App, Flow, Scenario};
 use crate::transport::{Counted, Transport};
-use crate::validity::{self, SetupError};
+use crate::validity::{self, Duplicates, MOST_PACKETS, SetupError};
 
 /// An entry of the calendar: who wants to run. Ends are numbered as in [`World::ends`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,7 +99,7 @@ pub(crate) struct World<'a, O: Observer> {
 /// Runs a scenario to its end, or to the end of its time.
 ///
 /// # Errors
-/// [`SetupError`] if the scenario refers to what is not there.
+/// [`SetupError`] if the scenario refers to what is not there, or duplicates packets without bound.
 pub fn run<O: Observer>(scenario: &Scenario, observer: &mut O) -> Result<Outcome, SetupError> {
     run_and(scenario, observer, |_| {})
 }
@@ -123,20 +123,20 @@ fn run_and<'a, O: Observer>(
     after_each: impl Fn(&mut World<'a, O>),
 ) -> Result<Outcome, SetupError> {
     let mut world = World::new(scenario, &[], observer)?;
-    let end = Instant::ZERO + scenario.duration;
-    turn_until(&mut world, end, after_each);
-    Ok(world.outcome())
+    world.network.end = Instant::ZERO + scenario.duration;
+    turn_until(&mut world, after_each);
+    match world.network.duplicates.given_up {
+        Some(duplicates) => Err(SetupError::Duplicates(duplicates)),
+        None => Ok(world.outcome()),
+    }
 }
 
 /// Alone, so that the making of the world takes no register away from what is done for every packet.
 #[inline(never)]
-fn turn_until<'a, O: Observer>(
-    world: &mut World<'a, O>,
-    end: Instant,
-    after_each: impl Fn(&mut World<'a, O>),
-) {
+fn turn_until<'a, O: Observer>(world: &mut World<'a, O>, after_each: impl Fn(&mut World<'a, O>)) {
     while world.open > 0 {
         // Without an entry nothing will ever happen: the rest of the time passes.
+        let end = world.network.end;
         let Some(&(at, wake)) = world.network.calendar.due_until(end) else {
             world.network.now = end;
             break;

@@ -265,3 +265,26 @@ fn hosts_that_answer_at_once_do_so_without_end() {
         assert!(outcome.flows[0].finished, "{name}");
     }
 }
+
+/// Thirty elements that double each packet make a thousand million of one: the run ends with the
+/// element that made too many, before memory does.
+#[test]
+fn duplicates_without_bound_end_the_run() {
+    let all = || Rule::Share(Ratio::new(1, 1).unwrap());
+    let twice = || Element::Duplicate { rule: all(), only: Only::All };
+    let run = |count: usize, last: Element| {
+        let mut forward: Vec<Element> = (0..count).map(|_| twice()).collect();
+        forward.push(last);
+        let hosts = [host("a", "linux-6.18"), host("b", "linux-6.18")];
+        let mut scenario = pair(hosts, forward, road(MBIT, ms(10)), bulk(1_000));
+        scenario.duration = Duration::from_secs(5);
+        sim::run(&scenario, &mut record::Off)
+    };
+    let error = run(30, Element::Delay(ms(10))).unwrap_err();
+    let sim::SetupError::Duplicates(found) = error else { panic!("{error}") };
+    assert_eq!((found.path, found.reverse, found.at), (0, false, Instant::ZERO));
+    assert!(error.to_string().starts_with("path[0].forward["), "{error}");
+    // Where all copies are lost at once it is the work that has no bound.
+    assert!(run(30, Element::Loss { rule: all(), only: Only::All }).is_err());
+    assert!(run(8, Element::Delay(ms(10))).is_ok());
+}

@@ -270,20 +270,27 @@ fn alternative(
 fn simulate(text: &str, set: &[String], fitted: &Fitted, stop: Stop<'_>) -> Result<Ran, Fault> {
     let overrides = Overrides { set: set.to_vec(), ..Overrides::default() };
     let loaded = load(text, "the fitted scenario", &overrides).map_err(Fault::Scenario)?;
-    let mut seen = Acks::default();
+    let mut seen = Acks { bytes: fitted.bytes, ..Acks::default() };
     // A fit names its own hosts and paths, so the scenario can be set up.
     let _ = leave::run(&loaded.scenario, &mut seen, stop);
+    let mut curve = seen.curve;
+    curve.extend(seen.last);
     if fitted.point == CapturePoint::Receiver {
         let way = fitted.rtt / 2;
-        seen.curve.iter_mut().for_each(|point| point.0 = point.0.saturating_sub(way));
+        curve.iter_mut().for_each(|point| point.0 = point.0.saturating_sub(way));
     }
-    let (time, bytes) = seen.curve.last().copied().unwrap_or((1, 0));
-    Ok((course(bytes, time), seen.curve))
+    let (time, bytes) = curve.last().copied().unwrap_or((1, 0));
+    Ok((course(bytes, time), curve))
 }
 
 fn course(bytes: u64, ns: u64) -> Course {
     let time_s = ns.max(1) as f64 / 1e9;
     Course { bytes, time_s, goodput_bps: bytes as f64 * 8.0 / time_s }
+}
+
+/// The place of that number, of [`PLACES`].
+fn place(bytes: u64, number: u64) -> u64 {
+    (u128::from(bytes) * u128::from(number) / u128::from(PLACES)) as u64
 }
 
 /// Mean difference of the times at which the same bytes were delivered, as a share of the whole.
@@ -292,15 +299,20 @@ fn misfit(recorded: &[(u64, u64)], simulated: &[(u64, u64)], bytes: u64, time: u
         let at = curve.partition_point(|point| point.1 < place);
         curve.get(at).or(curve.last()).map_or(0, |point| point.0)
     };
-    let places = (1..=PLACES).map(|place| bytes * place / PLACES);
+    let places = (1..=PLACES).map(|number| place(bytes, number));
     let off: u64 = places.map(|place| when(recorded, place).abs_diff(when(simulated, place))).sum();
     off as f64 / PLACES as f64 / time.max(1) as f64
 }
 
-/// Bytes acknowledged by time, as the sender learns it.
+/// Bytes acknowledged by time, as the sender learns it: where the [`PLACES`] are reached, and last.
 #[derive(Debug, Default)]
 struct Acks {
+    /// Bytes of the whole stream.
+    bytes: u64,
+    /// Places that were reached.
+    reached: u64,
     curve: Vec<(u64, u64)>,
+    last: Option<(u64, u64)>,
 }
 
 impl Recorder for Acks {
@@ -309,7 +321,15 @@ impl Recorder for Acks {
     fn record(&mut self, at: Instant, who: Who, event: Event, _: Option<&SenderState>) {
         // The sender is the first host of the scenario.
         if let (0, Event::Acked { una, .. }) = (who.host.0, event) {
-            self.curve.push((at.as_nanos(), una.0));
+            let point = (at.as_nanos(), una.0);
+            self.last = Some(point);
+            let before = self.reached;
+            while self.reached < PLACES && una.0 >= place(self.bytes, self.reached + 1) {
+                self.reached += 1;
+            }
+            if self.reached > before {
+                self.curve.push(point);
+            }
         }
     }
 }

@@ -7,9 +7,9 @@ use packet::Segment;
 use record::{Event, Movement, PacketNumber, StationId, Who};
 use units::{Bytes, FlowId, HostId, Instant, unlikely};
 
-use super::Wake;
 use super::carried::Carried;
 use super::parcels::{Parcels, Way};
+use super::{Duplicates, MOST_PACKETS, Wake};
 use crate::card::Card;
 use crate::datagrams::Datagrams;
 use crate::observer::{Observer, PROGRESS_EVERY};
@@ -20,6 +20,8 @@ use crate::scenario::{Tap, TapPlace};
 pub(super) struct Network<'a, O: Observer> {
     pub(super) observer: &'a mut O,
     pub(super) now: Instant,
+    /// When the run ends.
+    pub(super) end: Instant,
     pub(super) calendar: Calendar<Wake>,
     pub(super) parcels: Parcels,
     pub(super) datagrams: Datagrams,
@@ -28,6 +30,7 @@ pub(super) struct Network<'a, O: Observer> {
     pub(super) packets: u64,
     /// Copies that have left the station where they were made, but gone no further yet.
     pub(super) copies: Vec<PacketId>,
+    pub(super) duplicates: Copies,
     pub(super) stations: Vec<Station>,
     pub(super) roads: Roads,
     pub(super) cards: Vec<Card>,
@@ -38,6 +41,16 @@ pub(super) struct Network<'a, O: Observer> {
     /// Where ends write what they send, and what the packets of a train behind it are made of.
     pub(super) model: Segment,
     pub(super) alike: Carried,
+}
+
+/// How many copies were made.
+#[derive(Debug, Default)]
+pub(super) struct Copies {
+    /// The latest instant at which there were any, and their number.
+    at: Option<Instant>,
+    made: usize,
+    /// Since there were too many no more are made.
+    pub(super) given_up: Option<Duplicates>,
 }
 
 /// A moment of one end of a flow.
@@ -56,12 +69,14 @@ impl<'a, O: Observer> Network<'a, O> {
         Self {
             observer,
             now: Instant::ZERO,
+            end: Instant::MAX,
             calendar: Calendar::new(),
             parcels: Parcels::new(),
             datagrams: Datagrams::default(),
             taps,
             packets: 0,
             copies: Vec::new(),
+            duplicates: Copies::default(),
             stations,
             roads,
             plain_hosts: plain_hosts(&cards, taps),
@@ -276,6 +291,9 @@ impl<'a, O: Observer> Network<'a, O> {
                 self.step(|_| Movement::Entered { station, packet });
                 self.step(|_| Movement::Damaged { station, packet });
             }
+            Verdict::Doubled if self.is_crowded(id) => {
+                self.step(|_| Movement::Entered { station, packet });
+            }
             Verdict::Doubled => {
                 let copy = PacketNumber(self.packets);
                 self.packets += 1;
@@ -291,6 +309,23 @@ impl<'a, O: Observer> Network<'a, O> {
             }
         }
         false
+    }
+
+    /// Must no more copies be made? Asked for each, with the packet that is to be copied.
+    fn is_crowded(&mut self, id: PacketId) -> bool {
+        let copies = &mut self.duplicates;
+        if copies.at != Some(self.now) {
+            (copies.at, copies.made) = (Some(self.now), 0);
+        }
+        copies.made += 1;
+        if copies.given_up.is_none() && copies.made.max(self.parcels.most()) > MOST_PACKETS {
+            let stop = self.parcels.way(id).next - 1;
+            let (path, reverse) = self.roads.path(stop);
+            let element = usize::from(self.roads.place(stop).0);
+            copies.given_up = Some(Duplicates { path, reverse, element, at: self.now });
+            self.end = Instant::ZERO;
+        }
+        copies.given_up.is_some()
     }
 
     /// A queue that thins itself out marks and loses packets that it has.

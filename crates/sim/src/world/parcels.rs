@@ -121,6 +121,11 @@ impl Parcels {
         id
     }
 
+    /// The most packets that were stored at once.
+    pub(super) const fn most(&self) -> usize {
+        self.slots.len()
+    }
+
     /// A copy, which has a number of its own.
     pub(super) fn copy(&mut self, id: PacketId, number: PacketNumber) -> PacketId {
         let copy = self.put(&self.segment(id));
