@@ -1,6 +1,7 @@
 //! A scenario, read and found right.
 
 use std::fs;
+use std::io::{self, Read as _};
 use std::path::Path;
 
 use packet::Segment;
@@ -148,8 +149,24 @@ pub(crate) fn files_beside(name: &str) -> Files {
     let dir = Path::new(name).parent().unwrap_or(Path::new("")).to_owned();
     Files::new(move |file| {
         let path = dir.join(file);
-        fs::read(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))
+        regular(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))
     })
+}
+
+/// Bytes of a file that a scenario names, at most.
+const MOST: u64 = 64 << 20;
+
+/// All of a regular file: a pipe may have no writer, a device no end.
+fn regular(path: &Path) -> io::Result<Vec<u8>> {
+    if !fs::metadata(path)?.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    let mut bytes = Vec::new();
+    fs::File::open(path)?.take(MOST + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MOST {
+        return Err(io::Error::other(format!("it is larger than {} MiB", MOST >> 20)));
+    }
+    Ok(bytes)
 }
 
 /// Values that all series of a page in a notebook may hold together.

@@ -21,7 +21,7 @@ from ackclock.executors import Futures
 
 AXES: dict[str, Any] = {"a.cc": ["newreno", "cubic"], "path.loss": "0%..2% step 1%"}
 ARGUMENTS = ["-m", "a.cc=newreno,cubic", "-m", "path.loss=0%..2% step 1%", "--repeat", "40"]
-FILES = ("runs.jsonl", "runs.csv", "scenario.toml", "sweep.json")
+FILES = ("runs.jsonl", "runs.csv", "runs.sums", "scenario.toml", "sweep.json")
 
 
 @pytest.fixture

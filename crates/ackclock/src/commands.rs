@@ -14,7 +14,6 @@ mod theory;
 mod whatif;
 mod wire;
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -22,6 +21,7 @@ use ::scenario::{Files, Loaded, Overrides, decode, load};
 
 use crate::cli::{Cli, Command, ScenarioArgs};
 use crate::failure::Failure;
+use crate::input;
 
 /// Does what the arguments say.
 pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
@@ -45,10 +45,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
 /// The files that a scenario names: those beside it.
 fn files_beside(scenario: &Path) -> Files {
     let dir = scenario.parent().unwrap_or(Path::new("")).to_owned();
-    Files::new(move |name| {
-        let path = dir.join(name);
-        fs::read(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))
-    })
+    Files::new(move |name| input::read_named(&dir.join(name)))
 }
 
 /// The scenario the arguments name, with their changes.
@@ -56,7 +53,7 @@ fn load_scenario(args: ScenarioArgs) -> Result<(PathBuf, Loaded), Failure> {
     let Some(file) = args.file else {
         return Err(Failure::new("no scenario file given").hint("name it first: FILE.toml"));
     };
-    let bytes = fs::read(&file).map_err(|error| Failure::file("read", &file, &error))?;
+    let bytes = input::read(&file)?;
     let name = file.display().to_string();
     let text = decode(&bytes, &name).map_err(Failure::Scenario)?;
     let overrides = Overrides {

@@ -6,6 +6,8 @@ use std::process::ExitCode;
 
 use scenario::{self, Look, ScenarioError};
 
+use crate::visible::{visible, visible_in_colour};
+
 /// A mistake in the arguments, or in what they name.
 #[derive(Debug)]
 pub(crate) enum Failure {
@@ -13,8 +15,6 @@ pub(crate) enum Failure {
     Scenario(Vec<ScenarioError>),
     /// One sentence, and perhaps an advice.
     Plain { message: String, hint: Option<String> },
-    /// Whoever read standard output, or a pipe, has gone: nothing is wrong.
-    ReaderGone,
 }
 
 impl Failure {
@@ -31,43 +31,49 @@ impl Failure {
 
     /// `doing` what with which file, and what the system said.
     pub(crate) fn file(doing: &str, path: &Path, error: &io::Error) -> Self {
-        if error.kind() == io::ErrorKind::BrokenPipe {
-            return Self::ReaderGone;
-        }
         Self::new(format!("cannot {doing} {}: {error}", path.display()))
     }
 
     /// What writing to standard output failed with.
     pub(crate) fn stdout(error: &io::Error) -> Self {
-        match error.kind() {
-            io::ErrorKind::BrokenPipe => Self::ReaderGone,
-            _ => Self::new(format!("cannot write to standard output: {error}")),
-        }
+        Self::new(format!("cannot write to standard output: {error}"))
     }
 
-    /// Says it on standard error.
+    /// Writes it to standard error.
     pub(crate) fn report(self) -> ExitCode {
-        let text = match self {
-            Self::Scenario(errors) => scenario::report(&errors, look()),
+        match self {
+            Self::Scenario(errors) => tell_in_colour(|look| scenario::report(&errors, look)),
             Self::Plain { message, hint } => {
                 let hint = hint.map(|hint| format!("  help: {hint}\n")).unwrap_or_default();
-                format!("error: {message}\n{hint}")
+                tell(&format!("error: {message}\n{hint}"));
             }
-            Self::ReaderGone => return ExitCode::SUCCESS,
-        };
-        tell(&text);
-        ExitCode::from(2)
+        }
+        ExitCode::from(FAILED)
     }
 }
+
+/// Exit status of a command that has failed.
+pub(crate) const FAILED: u8 = 2;
 
 /// Writes to standard error.
 pub(crate) fn tell(text: &str) {
-    // Where it is closed there is nobody to tell.
-    let _ = io::stderr().lock().write_all(text.as_bytes());
+    // Where it is closed nobody reads it.
+    let _ = io::stderr().lock().write_all(visible(text).as_bytes());
+}
+
+/// Writes to standard error what `text` gives, with colours if that is to have some.
+pub(crate) fn tell_in_colour(text: impl Fn(Look) -> String) {
+    match look() {
+        Look::Plain => tell(&text(Look::Plain)),
+        look => {
+            let text = text(look);
+            let _ = io::stderr().lock().write_all(visible_in_colour(&text).as_bytes());
+        }
+    }
 }
 
 /// Colours only for a terminal whose user has not refused them (no-color.org).
-pub(crate) fn look() -> Look {
+fn look() -> Look {
     look_on(io::stderr().is_terminal())
 }
 

@@ -1,24 +1,43 @@
 //! The command line: one file for each command, text and files at the edge, all else in `lab`.
 //!
 //! Exit status: 0 all is well; 1 findings, or rows that should hold and do not; 2 a mistake in
-//! the arguments or in what they name; 130 interrupted.
+//! the arguments or in what they name, or output that could not be written; 130 interrupted (SIGTERM: 143).
 
 mod cli;
 mod commands;
 mod failure;
+mod input;
+mod interrupt;
 mod output;
 #[cfg(feature = "png")]
 mod png;
 mod progress;
 mod store;
+mod visible;
 
+use std::io::Write as _;
 use std::process::ExitCode;
 
 use clap::Parser;
 
+use failure::Failure;
+
 fn main() -> ExitCode {
-    match commands::run(cli::Cli::parse()) {
+    let done = match cli::Cli::try_parse() {
+        Ok(cli) => commands::run(cli),
+        Err(error) => answer(&error),
+    };
+    match done {
         Ok(code) => code,
         Err(failure) => failure.report(),
     }
+}
+
+/// Prints the help, the version, or what is wrong with the arguments.
+fn answer(error: &clap::Error) -> Result<ExitCode, Failure> {
+    let printed = error.print().and_then(|()| std::io::stdout().flush());
+    if !error.use_stderr() {
+        output::written(printed)?;
+    }
+    Ok(ExitCode::from(error.exit_code() as u8))
 }

@@ -2,7 +2,10 @@
 //!
 //! While it runs, rows are appended to a journal in the order in which runs end; one that was cut
 //! off by a crash is done again. Once all are there, they are put in the order of the runs, in
-//! files that take their names only when they are whole.
+//! files that take their names only when they are whole. A [checksum](sums) of each row lies beside
+//! them.
+
+mod sums;
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
@@ -13,8 +16,9 @@ use runner::sweep::{About, Row, csv};
 use scenario::Plan;
 use scenario::Study;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, tell};
 use crate::output::OutFile;
+use sums::Sums;
 
 /// Directory of what is kept of each run over time.
 const SERIES: &str = "series";
@@ -22,6 +26,7 @@ const ABOUT: &str = "sweep.json";
 const JOURNAL: &str = "runs.part.jsonl";
 const ROWS: &str = "runs.jsonl";
 const TABLE: &str = "runs.csv";
+const SUMS: &str = "runs.sums";
 /// The scenario with what holds for every run worked in.
 const SCENARIO: &str = "scenario.toml";
 
@@ -47,6 +52,7 @@ pub(crate) struct Store {
 #[derive(Debug)]
 struct Journal {
     file: File,
+    sums: Sums,
     end: u64,
     /// Where the row of each run stands, and its length; 0 for none yet.
     places: Vec<(u64, u32)>,
@@ -79,6 +85,14 @@ impl Store {
                 return Err(Failure::new(message).hint("add --resume to go on with it"));
             }
             if dir.join(ROWS).exists() && !dir.join(JOURNAL).exists() {
+                // Is it what was written?
+                rows(dir, |_| {})?;
+                if !dir.join(SUMS).exists() {
+                    tell(&format!(
+                        "{} has no {SUMS}: its rows are all there, whether one has changed is not known\n",
+                        dir.display()
+                    ));
+                }
                 return Ok(Found::Complete);
             }
         } else {
@@ -99,7 +113,7 @@ impl Store {
                 .map_err(|error| Failure::file("create", &series, &error))?;
             remove_pieces(&series)?;
         }
-        let recovered = store.rows().recover();
+        let recovered = store.rows().recover(dir);
         recovered.map_err(|error| Failure::file("read", &dir.join(JOURNAL), &error))?;
         Ok(Found::Unfinished(store))
     }
@@ -118,11 +132,14 @@ impl Store {
             // A file system without locks.
             Err(TryLockError::Error(_)) => {}
         }
+        let sums = Sums::open(&dir.join(SUMS))
+            .map_err(|error| Failure::file("write", &dir.join(SUMS), &error))?;
         Ok(Self {
             dir: dir.to_owned(),
             keys: about.axes.concat(),
             journal: Mutex::new(Journal {
                 file,
+                sums,
                 end: 0,
                 places: vec![(0, 0); usize::try_from(about.runs).unwrap_or(usize::MAX)],
                 kept: 0,
@@ -169,6 +186,8 @@ impl Store {
         let mut table = OutFile::create(&self.dir.join(TABLE))?;
         let written = self.rows().sorted(&self.keys, &mut rows, &mut table);
         written.map_err(|error| Failure::file("write the results to", &self.dir, &error))?;
+        let sums = self.rows().sums.sync();
+        sums.map_err(|error| Failure::file("write", &self.dir.join(SUMS), &error))?;
         table.commit()?;
         rows.commit()?;
         let journal = self.dir.join(JOURNAL);
@@ -177,8 +196,11 @@ impl Store {
 }
 
 impl Journal {
-    /// Finds the rows that are whole; what a crash cut off is taken away.
-    fn recover(&mut self) -> std::io::Result<()> {
+    /// Finds the rows that are as they were written; what a crash cut off is taken away. The rows of a version
+    /// without checksums get theirs now.
+    fn recover(&mut self, dir: &Path) -> std::io::Result<()> {
+        let adopts = self.sums.is_empty()?;
+        let sums = Sums::read(&dir.join(SUMS))?;
         let mut reader = BufReader::new(&self.file);
         let mut line = Vec::new();
         let mut at = 0;
@@ -190,8 +212,13 @@ impl Journal {
                 break;
             }
             let row = std::str::from_utf8(&line).ok().and_then(Row::from_line);
-            let place = row.and_then(|row| self.places.get_mut(row.run as usize));
-            if let Some(place) = place {
+            let row = row.filter(|row| adopts || sums.has(row.run, &line));
+            if let Some(row) = row
+                && let Some(place) = self.places.get_mut(row.run as usize)
+            {
+                if adopts {
+                    self.sums.keep(row.run, &line)?;
+                }
                 self.kept += u64::from(place.1 == 0);
                 *place = (at, length as u32);
             }
@@ -208,7 +235,8 @@ impl Journal {
     /// One call of the system for each row: from then on it is the system's, which a crash of the
     /// program does not concern.
     fn append(&mut self, run: u64, line: &str) -> std::io::Result<()> {
-        if let Err(error) = self.file.write_all(line.as_bytes()) {
+        let written = self.file.write_all(line.as_bytes());
+        if let Err(error) = written.and_then(|()| self.sums.keep(run, line.as_bytes())) {
             // A full disk takes the beginning of a row.
             let _ = self.file.set_len(self.end);
             return Err(error);
@@ -242,20 +270,64 @@ impl Journal {
     }
 }
 
-/// All rows of a directory, finished or not, one after the other.
+/// All rows of a directory, one after the other: of a finished sweep every one, as it was written; of another
+/// those that are.
 pub(crate) fn rows(dir: &Path, mut each: impl FnMut(Row)) -> Result<u64, Failure> {
     let whole = dir.join(ROWS);
-    let path = if whole.exists() { whole } else { dir.join(JOURNAL) };
+    if !whole.exists() {
+        return journalled(dir, each);
+    }
+    let runs = read_about(dir)?.runs;
+    let failed = |error: &std::io::Error| Failure::file("read", &whole, error);
+    let sums = Sums::read(&dir.join(SUMS))
+        .map_err(|error| Failure::file("read", &dir.join(SUMS), &error))?;
+    let mut reader = BufReader::new(File::open(&whole).map_err(|e| failed(&e))?);
+    let mut line = Vec::new();
+    let (mut run, mut at) = (0, 0);
+    loop {
+        line.clear();
+        let length = reader.read_until(b'\n', &mut line).map_err(|e| failed(&e))?;
+        let damaged = |what: &str| {
+            let path = whole.display();
+            Failure::new(format!("{path}:{}: {what}, at byte {at} of the file", run + 1)).hint(
+                format!("rename it to {JOURNAL}: `sweep --resume` keeps its good rows and does the other runs"),
+            )
+        };
+        match (length, run == runs) {
+            (0, true) => return Ok(run),
+            (0, false) => return Err(damaged(&format!("ends after {run} of {runs} rows"))),
+            (_, true) => return Err(damaged(&format!("goes on after its {runs} rows"))),
+            _ => {}
+        }
+        let row = std::str::from_utf8(&line).ok().and_then(Row::from_line);
+        let row = row.filter(|row| row.run == run);
+        let row = row.ok_or_else(|| damaged(&format!("is not the row of run {run}")))?;
+        if !sums.is_empty() && !sums.has(run, &line) {
+            return Err(damaged(&format!(
+                "the row of run {run} is not as it was written ({SUMS})"
+            )));
+        }
+        each(row);
+        run += 1;
+        at += length as u64;
+    }
+}
+
+/// The good rows of a sweep that is not finished.
+fn journalled(dir: &Path, mut each: impl FnMut(Row)) -> Result<u64, Failure> {
+    let path = dir.join(JOURNAL);
     let failed = |error: &std::io::Error| Failure::file("read", &path, error);
+    let sums = Sums::read(&dir.join(SUMS)).map_err(|error| failed(&error))?;
     let mut reader = BufReader::new(File::open(&path).map_err(|e| failed(&e))?);
-    let mut line = String::new();
+    let mut line = Vec::new();
     let mut count = 0;
     loop {
         line.clear();
-        if reader.read_line(&mut line).map_err(|e| failed(&e))? == 0 {
+        if reader.read_until(b'\n', &mut line).map_err(|e| failed(&e))? == 0 {
             return Ok(count);
         }
-        if let Some(row) = Row::from_line(&line) {
+        let row = std::str::from_utf8(&line).ok().and_then(Row::from_line);
+        if let Some(row) = row.filter(|row| sums.is_empty() || sums.has(row.run, &line)) {
             each(row);
             count += 1;
         }
@@ -310,7 +382,7 @@ fn holds_other_things(dir: &Path) -> Result<bool, Failure> {
     Ok(false)
 }
 
-/// Takes away what a crash left of files that had no name yet: `.runs.csv.4711.part`. The lock on
+/// Takes away what a crash left of files that had no name yet: `.runs.csv.91e0a36b77f2c54d.part`. The lock on
 /// the journal says that nobody is writing them.
 fn remove_pieces(dir: &Path) -> Result<(), Failure> {
     let failed = |error: &std::io::Error| Failure::file("read", dir, error);
@@ -327,12 +399,13 @@ fn remove_pieces(dir: &Path) -> Result<(), Failure> {
 /// Is it a temporary name of one of the files of a sweep?
 fn is_piece(name: &str) -> bool {
     let named = name.strip_prefix('.').and_then(|name| name.strip_suffix(".part"));
-    let Some((file, process)) = named.and_then(|named| named.rsplit_once('.')) else {
+    let Some((file, random)) = named.and_then(|named| named.rsplit_once('.')) else {
         return false;
     };
+    let is_random = !random.is_empty() && random.bytes().all(|b| b.is_ascii_hexdigit());
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     let is_series = file.strip_suffix(".csv").is_some_and(is_number);
-    is_number(process) && (is_series || [ABOUT, ROWS, TABLE, SCENARIO].contains(&file))
+    is_random && (is_series || [ABOUT, ROWS, TABLE, SCENARIO].contains(&file))
 }
 
 fn write_whole(path: &Path, text: impl AsRef<[u8]>) -> Result<(), Failure> {

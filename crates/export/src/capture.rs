@@ -87,9 +87,9 @@ impl<'s, W: Write> TraceLines<'s, W> {
         Self { scenario, tap, writer, failed: None }
     }
 
-    /// Has writing failed, so that nothing more will be written?
-    pub const fn has_failed(&self) -> bool {
-        self.failed.is_some()
+    /// Why writing has failed, so that nothing more will be written; `None` if it has not.
+    pub const fn error(&self) -> Option<&io::Error> {
+        self.failed.as_ref()
     }
 
     /// Flushes and gives the output back.

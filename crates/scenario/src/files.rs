@@ -75,12 +75,12 @@ impl Files {
 
 fn in_words(name: &str, wrong: &BadTrace) -> String {
     match wrong {
-        BadTrace::NotANumber { line, found } => {
-            let found: String = found.chars().take(40).collect();
-            format!("{name}:{line}: expected a whole number of milliseconds, found {found:?}")
+        // What the line holds stays there: the name may be that of any file.
+        BadTrace::NotANumber { line } => {
+            format!("{name}:{line}: expected a whole number of milliseconds up to 4294967295")
         }
-        BadTrace::RunsBack { line, at, before } => {
-            format!("{name}:{line}: {at} ms comes after {before} ms")
+        BadTrace::RunsBack { line } => {
+            format!("{name}:{line}: this moment is earlier than that of the line before")
         }
         BadTrace::Empty => format!("{name}: no opportunity to send"),
         BadTrace::NoTime => format!("{name}: it lasts 0 ms"),

@@ -106,10 +106,16 @@ fn read_line(
                 if depth == 0 {
                     return refuse(format!("`{name}` names files that name files without end"));
                 }
-                for line in text.lines() {
-                    read_line(line, span, file, depth - 1, settings).map_err(|refused| {
-                        Refused { why: format!("in `{name}`: {}", refused.why), ..refused }
-                    })?;
+                for (index, line) in text.lines().enumerate() {
+                    // What the line holds stays there: the name may be that of any file.
+                    let refuse = |_| Refused {
+                        span,
+                        why: format!(
+                            "line {} of `{name}` has a command Ackclock does not know",
+                            index + 1
+                        ),
+                    };
+                    read_line(line, span, file, depth - 1, settings).map_err(refuse)?;
                 }
             }
             _ => {

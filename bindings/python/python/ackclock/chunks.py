@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-import time
+import secrets
 from bisect import bisect_right
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
@@ -36,7 +36,7 @@ def write(folder: Path, chunk: Chunk, table: Any) -> None:
     import pyarrow.parquet as parquet
 
     path = path_of(folder, chunk)
-    temporary = folder / f".{path.name}.{os.getpid()}.{time.monotonic_ns()}.part"
+    temporary = folder / f".{path.name}.{secrets.token_hex(8)}.part"
     try:
         parquet.write_table(table, temporary, compression="zstd")
         os.replace(temporary, path)
@@ -46,7 +46,7 @@ def write(folder: Path, chunk: Chunk, table: Any) -> None:
 
 def whole(path: Path, text: str) -> None:
     """Write a text under a temporary name, then give the file its own."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
     temporary.write_text(text, encoding="utf-8")
     os.replace(temporary, path)
 

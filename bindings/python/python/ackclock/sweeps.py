@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import os
+import secrets
 import time
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
@@ -209,18 +211,25 @@ def _kept(
 
 def _finish(study: _engine.Study, out: Path, folder: Path) -> None:
     """Put the chunks together as the command line would have written them."""
-    temporary = {name: out / f".{name}.{os.getpid()}.part" for name in ("runs.csv", "runs.jsonl")}
+    # The lines come last: they say that all is there.
+    names = ("runs.csv", "runs.sums", "runs.jsonl")
+    temporary = {name: out / f".{name}.{secrets.token_hex(8)}.part" for name in names}
     try:
         with (
-            open(temporary["runs.jsonl"], "wb") as lines,
-            open(temporary["runs.csv"], "w", newline="") as table,
+            open(temporary["runs.jsonl"], "xb") as lines,
+            open(temporary["runs.sums"], "x", newline="") as sums,
+            open(temporary["runs.csv"], "x", newline="") as table,
         ):
             table.write(_engine.csv_head(study.keys))
             for chunk in chunks.kept(folder):
                 rows = read(folder, chunk)
                 lines.write(rows)
+                for row in io.BytesIO(rows):
+                    sums.write(hashlib.sha256(row).hexdigest()[:16] + "\n")
                 table.write(_engine.csv_lines(rows))
-        # The lines come last: they say that all is there.
+            for file in (lines, sums, table):
+                file.flush()
+                os.fsync(file.fileno())
         for name, path in temporary.items():
             os.replace(path, out / name)
     finally:

@@ -17,11 +17,12 @@ Examples:
   ackclock sweep grid.toml --report grid.html            a page of heat maps
   ackclock sweep grid.toml --resume                      go on after Ctrl-C, a crash, a reboot
 
-A directory holds the result: runs.jsonl and runs.csv in the order of the runs, sweep.json and
-scenario.toml, which say what was run. The same sweep gives the same bytes for any --jobs,
+A directory holds the result: runs.jsonl and runs.csv in the order of the runs, a checksum of each
+run in runs.sums, sweep.json and scenario.toml, which say what was run. The same sweep gives the same bytes for any --jobs,
 interrupted or not.
 
-Exit status: 0 done; 2 a mistake in arguments or files; 130 interrupted, --resume goes on.";
+Exit status: 0 done; 2 a mistake in arguments or files; 130 interrupted (143
+by SIGTERM), --resume goes on.";
 
 /// Arguments of `sweep`.
 #[derive(Debug, Args)]

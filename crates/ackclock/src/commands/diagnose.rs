@@ -1,15 +1,17 @@
 //! `ackclock diagnose`: why a transfer is slow.
 
-use std::fs::File;
+use std::fs::Metadata;
 use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::process::ExitCode;
 
 use ingest::diagnosis::{FailOn, Report, View};
 use ingest::inputs::Source;
+use scenario::Look;
 
 use crate::cli::DiagnoseArgs;
 use crate::failure::{Failure, look_on};
+use crate::input;
 use crate::output::{self, OutFile};
 use crate::progress::Watched;
 
@@ -44,13 +46,16 @@ pub(super) fn run(args: &DiagnoseArgs) -> Result<ExitCode, Failure> {
         pages::diagnosis_page::page(&report).write(&mut out).map_err(|error| failure(&error))?;
         out.commit()?;
     }
-    let text = if args.json {
-        report.json(args.limit.unwrap_or(usize::MAX))
+    if args.json {
+        output::print(&report.json(args.limit.unwrap_or(usize::MAX)))?;
     } else {
         let look = look_on(io::stdout().is_terminal());
-        report.text(View { limit: args.limit.unwrap_or(SHOWN), look })
-    };
-    output::print(&text)?;
+        let text = report.text(View { limit: args.limit.unwrap_or(SHOWN), look });
+        match look {
+            Look::Plain => output::print(&text)?,
+            Look::Coloured => output::print_in_colour(&text)?,
+        }
+    }
     let failed = fail_on.is_some_and(|on| report.fails(on));
     Ok(ExitCode::from(u8::from(failed)))
 }
@@ -68,12 +73,7 @@ pub(super) fn source(path: &Path) -> Result<Source<'static>, Failure> {
         let bytes = Box::new(Watched::new(io::stdin().lock(), None));
         return Ok(Source { name: "standard input".into(), bytes });
     }
-    let failure = |error: &io::Error| Failure::file("read", path, error);
-    let file = File::open(path).map_err(|error| failure(&error))?;
-    let metadata = file.metadata().map_err(|error| failure(&error))?;
-    if metadata.is_dir() {
-        return Err(failure(&io::Error::from(io::ErrorKind::IsADirectory)));
-    }
-    let size = metadata.is_file().then_some(metadata.len());
+    let file = input::open(path)?;
+    let size = file.metadata().ok().filter(Metadata::is_file).map(|metadata| metadata.len());
     Ok(Source { name: path.display().to_string(), bytes: Box::new(Watched::new(file, size)) })
 }

@@ -1,19 +1,18 @@
 //! `ackclock import-ini`: an ini file of OMNeT++ as a scenario.
 
-use std::fs;
-use std::io::{self, Write};
+use std::io::Write;
 use std::process::ExitCode;
 
 use import_inet::{self, Imported, Ini, Variant};
 use scenario::decode;
 
 use crate::cli::ImportIniArgs;
-use crate::failure::Failure;
+use crate::failure::{Failure, tell};
 use crate::output::{OutFile, print};
 
 pub(super) fn run(args: &ImportIniArgs) -> Result<ExitCode, Failure> {
     let name = args.file.display().to_string();
-    let bytes = fs::read(&args.file).map_err(|error| Failure::file("read", &args.file, &error))?;
+    let bytes = crate::input::read(&args.file)?;
     let text = decode(&bytes, &name).map_err(Failure::Scenario)?;
     let ini = import_inet::read(text, &name).map_err(Failure::Scenario)?;
     if args.list {
@@ -44,8 +43,7 @@ pub(super) fn run(args: &ImportIniArgs) -> Result<ExitCode, Failure> {
         }
         None => print(&imported.toml)?,
     }
-    // Where standard error is closed there is nobody to tell.
-    let _ = io::stderr().lock().write_all(left_out(&name, &imported).as_bytes());
+    tell(&left_out(&name, &imported));
     Ok(ExitCode::SUCCESS)
 }
 

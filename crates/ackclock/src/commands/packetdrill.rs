@@ -1,7 +1,6 @@
 //! `ackclock packetdrill`: packet scripts in virtual time.
 
 use std::fs;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -11,7 +10,8 @@ use runner::packet_scripts::{
 use scenario::{decode, nearest};
 
 use crate::cli::PacketdrillArgs;
-use crate::failure::{Failure, look};
+use crate::failure::{Failure, tell_in_colour};
+use crate::input;
 use crate::output::print;
 
 /// Directories within directories: deeper is a loop of links.
@@ -55,8 +55,7 @@ fn show(judged: &[Judged], args: &PacketdrillArgs, several: bool) -> Result<(), 
         let time = only.time.as_secs_f64();
         print(&format!("{}: passed, {} events in {time:.3} s\n", only.file, only.events))?;
     }
-    // Where standard error is closed there is nobody to tell.
-    let _ = std::io::stderr().lock().write_all(details(judged, look()).as_bytes());
+    tell_in_colour(|look| details(judged, look));
     Ok(())
 }
 
@@ -96,12 +95,12 @@ fn collect(
 }
 
 fn one(path: &Path, args: &PacketdrillArgs) -> Result<Judged, Failure> {
-    let bytes = fs::read(path).map_err(|error| Failure::file("read", path, &error))?;
+    let bytes = input::read(path)?;
     let name = path.display().to_string();
     let text = decode(&bytes, &name).map_err(Failure::Scenario)?;
     // Commands of a script name files from where the script lies.
     let beside = path.parent().unwrap_or(Path::new("."));
-    let files = |file: &str| fs::read_to_string(beside.join(file)).ok();
+    let files = |file: &str| String::from_utf8(input::read_named(&beside.join(file)).ok()?).ok();
     let settings =
         Settings { profile: args.profile.as_deref(), relaxed_psh: args.relaxed_psh, files: &files };
     Ok(judge(&name, text, &settings))

@@ -1,6 +1,5 @@
 //! `ackclock read`: a log of a stack, whole or damaged.
 
-use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::Path;
 use std::process::ExitCode;
@@ -9,21 +8,25 @@ use ingest::log_view::{Form, Verdict, ViewError, view};
 
 use crate::cli::ReadArgs;
 use crate::failure::Failure;
+use crate::input;
+use crate::output::{standard_output, written};
+use crate::visible::Visible;
 
 pub(super) fn run(args: &ReadArgs) -> Result<ExitCode, Failure> {
     let path = args.file.as_path();
     let input: Box<dyn Read> = if path == Path::new("-") {
         Box::new(io::stdin().lock())
     } else {
-        Box::new(File::open(path).map_err(|error| Failure::file("read", path, &error))?)
+        Box::new(input::open(path)?)
     };
     let form = match (args.json, args.csv) {
         (true, _) => Form::Json,
         (_, true) => Form::Csv,
         _ => Form::Text,
     };
-    let mut out = BufWriter::new(io::stdout().lock());
-    let shown = view(BufReader::new(input), form, &mut out, &mut io::stderr().lock());
+    let mut out = BufWriter::new(standard_output());
+    let mut aside = Visible::new(io::stderr().lock());
+    let shown = view(BufReader::new(input), form, &mut out, &mut aside);
     let verdict = shown.and_then(|verdict| {
         out.flush().map_err(ViewError::Write)?;
         Ok(verdict)
@@ -43,6 +46,6 @@ pub(super) fn run(args: &ReadArgs) -> Result<ExitCode, Failure> {
             Err(failure.hint(format!("unpack it first: {format} -dc {name} | ackclock read -")))
         }
         Err(ViewError::Read(error)) => Err(Failure::file("read", path, &error)),
-        Err(ViewError::Write(error)) => Err(Failure::stdout(&error)),
+        Err(ViewError::Write(error)) => written(Err(error)).map(|()| ExitCode::SUCCESS),
     }
 }

@@ -27,7 +27,7 @@ use trace::siftr::Generation;
 use super::load_scenario;
 use crate::cli::{QlogForm, RunArgs, SiftrVersion};
 use crate::failure::Failure;
-use crate::output::{OutFile, print};
+use crate::output::{OutFile, print, standard_output, written};
 use crate::progress::Progress;
 use watchers::Taps;
 
@@ -121,10 +121,12 @@ pub(super) fn run(args: RunArgs) -> Result<ExitCode, Failure> {
     let comment = format!("{}\nscenario sha256 {}", scenario.title, loaded.sha256);
     let capture = pcap.map(|out| Capture::new(scenario, &capture_taps, &comment, out));
     let rows_wanted = csv.is_some() || parquet.is_some() || logged.is_some();
-    let files_wanted = capture.is_some() || rows_wanted;
+    let charted = svg.is_some() || png.is_some();
+    let files_wanted =
+        capture.is_some() || rows_wanted || charted || plan.is_some() || story.is_some();
     let mut taps = Taps {
         lines: trace_tap
-            .map(|tap| TraceLines::new(scenario, tap, BufWriter::new(io::stdout().lock()))),
+            .map(|tap| TraceLines::new(scenario, tap, BufWriter::new(standard_output()))),
         capture: capture.transpose().map_err(|error| failed(args.pcap.as_deref(), &error))?,
         progress: Progress::new(scenario.duration),
         files_wanted,
@@ -132,7 +134,6 @@ pub(super) fn run(args: RunArgs) -> Result<ExitCode, Failure> {
     // A page shows the queues of a single flow too.
     let is_told = Sharing::concerns(scenario);
     let mut seen = (is_told || story.is_some()).then(|| Sharing::new(scenario));
-    let charted = svg.is_some() || png.is_some();
     let outcome = if rows_wanted || charted || plan.is_some() {
         let mut rows = Rows {
             csv: csv.map(CsvRecorder::new),
@@ -230,7 +231,7 @@ pub(super) fn run(args: RunArgs) -> Result<ExitCode, Failure> {
         capture.finish().map_err(|error| failed(args.pcap.as_deref(), &error))?.commit()?;
     }
     match taps.lines {
-        Some(lines) => drop(lines.finish().map_err(|error| Failure::stdout(&error))?),
+        Some(lines) => written(lines.finish().map(drop))?,
         None if args.json => {
             let report = RunReport::new(&loaded, &outcome);
             let report = match &seen {

@@ -2,8 +2,6 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use runner::sweep::{Broken, Row, execute_with_series};
 use scenario::Plan;
@@ -12,6 +10,7 @@ use scenario::{Overrides, Study, StudyOverrides, decode};
 use super::table::{report, summary};
 use crate::cli::SweepArgs;
 use crate::failure::Failure;
+use crate::interrupt;
 use crate::output::{OutFile, print};
 use crate::progress::Runs;
 use crate::store::{Found, Store};
@@ -20,14 +19,12 @@ use crate::store::{Found, Store};
 const MANY: u64 = 1_000_000;
 /// Settings that a dry run shows.
 const SHOWN: u64 = 20;
-/// Exit status of a program that was interrupted: 128 and the number of the signal.
-const INTERRUPTED: u8 = 130;
 
 pub(super) fn run(args: SweepArgs) -> Result<ExitCode, Failure> {
     let Some(file) = args.scenario.file else {
         return Err(Failure::new("no scenario file given").hint("name it first: FILE.toml"));
     };
-    let bytes = std::fs::read(&file).map_err(|error| Failure::file("read", &file, &error))?;
+    let bytes = crate::input::read(&file)?;
     let name = file.display().to_string();
     let text = decode(&bytes, &name).map_err(Failure::Scenario)?;
     let overrides = StudyOverrides {
@@ -70,7 +67,7 @@ pub(super) fn run(args: SweepArgs) -> Result<ExitCode, Failure> {
     {
         let message = format!("interrupted; --resume goes on with {}\n", dir.display());
         crate::failure::tell(&message);
-        return Ok(ExitCode::from(INTERRUPTED));
+        return Ok(interrupt::status());
     }
     #[cfg(feature = "parquet")]
     if args.parquet {
@@ -90,10 +87,7 @@ fn work(
     series: Option<&Plan>,
     jobs: Option<usize>,
 ) -> Result<bool, Failure> {
-    let stop = Arc::new(AtomicBool::new(false));
-    let on_signal = Arc::clone(&stop);
-    // Without a handler Ctrl-C ends the program at once, which the journal survives as well.
-    let _ = ctrlc::set_handler(move || on_signal.store(true, Ordering::Relaxed));
+    let stop = interrupt::orderly();
     let threads = jobs.unwrap_or_else(|| {
         std::thread::available_parallelism().map_or(1, core::num::NonZeroUsize::get)
     });
@@ -106,7 +100,7 @@ fn work(
         progress.done(row.segments_simulated);
         Ok(())
     };
-    let result = execute_with_series(study, all, &is_done, threads, series, &stop, keep);
+    let result = execute_with_series(study, all, &is_done, threads, series, stop, keep);
     drop(progress);
     result.map_err(|broken| match broken {
         Broken::Scenario(run, errors) => {

@@ -3,6 +3,8 @@
 mod bad_input;
 mod diagnose;
 mod documents;
+mod files;
+mod full;
 mod import_ini;
 mod logs;
 mod outputs;

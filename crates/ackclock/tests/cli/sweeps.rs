@@ -9,7 +9,7 @@ const AXES: [&str; 5] =
     ["sweep", "small.toml", "-m", "path.forward.delay=1ms,5ms,10ms", "--repeat=40"];
 
 /// The files of a finished sweep.
-const FILES: [&str; 4] = ["runs.csv", "runs.jsonl", "scenario.toml", "sweep.json"];
+const FILES: [&str; 5] = ["runs.csv", "runs.jsonl", "runs.sums", "scenario.toml", "sweep.json"];
 
 fn place(test: &str) -> Place {
     let place = Place::new(test);
@@ -187,6 +187,83 @@ fn a_damaged_journal_costs_its_rows_only() {
             "{file}"
         );
     }
+}
+
+/// A finished sweep is what was written, or its damage is reported with its place.
+#[test]
+fn damaged_rows_are_found_and_done_again() {
+    let place = place("damaged_rows_are_found_and_done_again");
+    sweep(&place, &["--out", "whole"]).ok();
+    let resume = |place: &Place| sweep(place, &["--out", "whole", "--resume"]);
+    let rows = String::from_utf8(place.read("whole/runs.jsonl")).unwrap();
+    let lines: Vec<&str> = rows.lines().collect();
+    let at: usize = lines[..57].iter().map(|line| line.len() + 1).sum();
+    // Every figure of a row, one digit changed at a time.
+    let digits = lines[57].bytes().enumerate().filter(|(_, byte)| byte.is_ascii_digit());
+    let mut changed: Vec<String> = digits
+        .map(|(place, byte)| {
+            let mut line = lines[57].as_bytes().to_vec();
+            line[place] = if byte == b'9' { b'1' } else { byte + 1 };
+            let mut all: Vec<&str> = lines.clone();
+            let line = String::from_utf8(line).unwrap();
+            all[57] = &line;
+            all.join("\n") + "\n"
+        })
+        .collect();
+    assert!(changed.len() > 38, "{}", changed.len());
+    changed.truncate(60);
+    for text in &changed {
+        place.write("whole/runs.jsonl", text);
+        let error = resume(&place).refused();
+        let place_of = "whole/runs.jsonl:58: ";
+        assert!(error.contains(place_of) && error.contains(&format!("at byte {at} ")), "{error}");
+        assert!(place.run(&["table", "whole"]).refused().contains(place_of));
+    }
+    let cut = |bytes: usize| {
+        place.write("whole/runs.jsonl", &rows[..bytes]);
+        resume(&place).refused()
+    };
+    assert!(cut(0).contains("whole/runs.jsonl:1: ends after 0 of 120 rows, at byte 0 "));
+    assert!(cut(at).contains("whole/runs.jsonl:58: ends after 57 of 120 rows"));
+    assert!(cut(at + 9).contains("whole/runs.jsonl:58: is not the row of run 57"));
+    place.write("whole/runs.jsonl", rows.clone() + lines[0] + "\n");
+    assert!(resume(&place).refused().contains("whole/runs.jsonl:121: goes on after its 120 rows"));
+    // Two rows in each other's place, and one twice.
+    let mut all = lines.clone();
+    all.swap(3, 4);
+    place.write("whole/runs.jsonl", all.join("\n") + "\n");
+    assert!(resume(&place).refused().contains("whole/runs.jsonl:4: is not the row of run 3"));
+    // What the hint says.
+    place.write("whole/runs.jsonl", &changed[0]);
+    let (old, new) = (place.0.join("whole/runs.jsonl"), place.0.join("whole/runs.part.jsonl"));
+    std::fs::rename(old, new).unwrap();
+    assert!(place.run(&["table", "whole"]).err.starts_with("119 of 120 runs are done"));
+    resume(&place).ok();
+    assert!(place.read("whole/runs.jsonl") == rows.as_bytes());
+}
+
+/// A directory without checksums, as versions before them left it.
+#[test]
+fn a_sweep_without_checksums_is_read_and_goes_on() {
+    let place = place("a_sweep_without_checksums_is_read_and_goes_on");
+    sweep(&place, &["--out", "old"]).ok();
+    let (rows, sums) = (place.read("old/runs.jsonl"), place.read("old/runs.sums"));
+    std::fs::remove_file(place.0.join("old/runs.sums")).unwrap();
+    let answer = sweep(&place, &["--out", "old", "--resume"]);
+    assert_eq!(answer.code, 0);
+    assert!(
+        answer.err.starts_with("old has no runs.sums: its rows are all there"),
+        "{}",
+        answer.err
+    );
+    place.write("old/runs.jsonl", &rows[..rows.len() / 2]);
+    let cut = sweep(&place, &["--out", "old", "--resume"]).refused();
+    assert!(cut.contains("is not the row of run") || cut.contains("ends after"), "{cut}");
+    // One that was interrupted.
+    std::fs::remove_file(place.0.join("old/runs.jsonl")).unwrap();
+    place.write("old/runs.part.jsonl", &rows[..rows.len() / 2]);
+    sweep(&place, &["--out", "old", "--resume"]).ok();
+    assert!(place.read("old/runs.jsonl") == rows && place.read("old/runs.sums") == sums);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Who watches a run: taps, rows and logs.
 
-use std::io::{BufWriter, StdoutLock};
+use std::io::{BufWriter, ErrorKind, StdoutLock};
+use std::process;
 
 use export::capture::{Capture, TraceLines};
 use export::curves::Curves;
@@ -13,12 +14,14 @@ use sim::Observer;
 use trace::csv::CsvRecorder;
 use units::Instant;
 
+use crate::failure::{FAILED, Failure};
 use crate::output::OutFile;
 use crate::progress::Progress;
+use crate::visible::Visible;
 
 /// What looks through the taps, and the progress bar.
 pub(super) struct Taps<'s> {
-    pub(super) lines: Option<TraceLines<'s, BufWriter<StdoutLock<'static>>>>,
+    pub(super) lines: Option<TraceLines<'s, BufWriter<Visible<StdoutLock<'static>>>>>,
     pub(super) capture: Option<Capture<'s, OutFile>>,
     pub(super) progress: Progress,
     pub(super) files_wanted: bool,
@@ -34,9 +37,17 @@ impl Observer for Taps<'_> {
     fn tap(&mut self, at: Instant, tap: usize, outbound: bool, segment: &Segment) {
         if let Some(lines) = &mut self.lines {
             lines.tap(at, tap, outbound, segment);
-            if lines.has_failed() && !self.files_wanted {
-                // `ackclock run ... --tcpdump | head`: nobody is left to run for.
-                std::process::exit(0);
+            if let Some(error) = lines.error()
+                && !self.files_wanted
+            {
+                // `ackclock run ... --tcpdump | head`, or a full disk: there is no other output to run for.
+                process::exit(match error.kind() {
+                    ErrorKind::BrokenPipe => 0,
+                    _ => {
+                        Failure::stdout(error).report();
+                        FAILED.into()
+                    }
+                });
             }
         }
         if let Some(capture) = &mut self.capture {

@@ -11,7 +11,7 @@ use sim::scenario::Scenario;
 use units::Duration;
 use wire_io::FlowBytes;
 
-use super::real::{Real, flows, report, tell};
+use super::real::{Real, flows, prepare, report, tell};
 use crate::cli::CompareArgs;
 use crate::commands::load_scenario;
 use crate::commands::run::{apart, create, failed, subtitle};
@@ -24,6 +24,7 @@ const POLL: Duration = Duration::from_millis(1);
 pub(super) fn run(args: CompareArgs) -> Result<ExitCode, Failure> {
     let (file, loaded) = load_scenario(args.scenario)?;
     let scenario = &loaded.scenario;
+    prepare()?;
     let svg = args.svg.as_deref().map(|path| create(path, &file)).transpose()?;
     let pcap = args.pcap.as_deref().map(|path| create(path, &file)).transpose()?;
     let page = args.report.as_deref().map(|path| create(path, &file)).transpose()?;

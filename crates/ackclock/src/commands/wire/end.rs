@@ -16,7 +16,7 @@ use trace::csv::CsvRecorder;
 use trace::qlog::Form;
 use units::{Duration, FlowId, HostId};
 
-use super::real::{Real, flows, model, report, tell};
+use super::real::{Real, flows, model, prepare, report, tell};
 use crate::cli::EndArgs;
 use crate::commands::load_scenario;
 use crate::commands::run::{Rows, apart, create, failed, subtitle};
@@ -36,6 +36,7 @@ pub(super) fn run(mut args: EndArgs, sends: bool) -> Result<ExitCode, Failure> {
     let outside: Vec<usize> =
         (0..loaded.scenario.hosts.len()).filter(|&host| host != inside).collect();
 
+    prepare()?;
     let open = |path: &Option<PathBuf>| path.as_deref().map(|path| create(path, &file)).transpose();
     let pcap = open(&args.pcap)?;
     let csv = open(&args.csv)?;

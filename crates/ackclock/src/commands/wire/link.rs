@@ -6,7 +6,7 @@ use sim::scenario::{App, Scenario};
 use units::Duration;
 use wire_io::{Play, space};
 
-use super::real::{Real, kernel_name, report, tell};
+use super::real::{Real, kernel_name, prepare, report, tell};
 use crate::cli::LinkArgs;
 use crate::commands::load_scenario;
 use crate::commands::run::create;
@@ -19,6 +19,7 @@ pub(super) fn run(args: LinkArgs) -> Result<ExitCode, Failure> {
     let (file, loaded) = load_scenario(args.scenario)?;
     let lines = lines(&args.run, &loaded.scenario)?;
     let congestion = congestion(&loaded.scenario)?;
+    prepare()?;
     let pcap = args.pcap.as_deref().map(|path| create(path, &file)).transpose()?;
     let scenario = places(&loaded.scenario)?;
     let outside: Vec<usize> = (0..scenario.hosts.len()).collect();

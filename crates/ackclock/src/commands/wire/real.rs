@@ -2,8 +2,6 @@
 
 use std::net::IpAddr;
 use std::process::ExitCode;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use export::capture;
 use packet::wire::Endpoints;
@@ -18,30 +16,16 @@ use units::{Duration, FlowId};
 use wire_io::{Done, Job, Play, space};
 
 use crate::failure::Failure;
+use crate::interrupt;
 use crate::output::{OutFile, print};
 
-/// Set by Ctrl-C.
-static STOP: AtomicBool = AtomicBool::new(false);
-
-/// Exit status of a command that Ctrl-C has ended.
-const INTERRUPTED: u8 = 130;
-
-/// From now on Ctrl-C ends the run, and what was measured so far is told; a second one ends the
-/// program. Real hosts vanish either way.
-fn watch_for_interrupt() -> Result<&'static AtomicBool, Failure> {
-    static ONCE: OnceLock<Result<(), String>> = OnceLock::new();
-    let set = || {
-        ctrlc::set_handler(|| {
-            if STOP.swap(true, Ordering::Relaxed) {
-                std::process::exit(INTERRUPTED.into());
-            }
-        })
-        .map_err(|error| error.to_string())
-    };
-    match ONCE.get_or_init(set) {
-        Ok(()) => Ok(&STOP),
-        Err(error) => Err(Failure::new(format!("cannot watch for Ctrl-C: {error}"))),
-    }
+/// What comes before anything else, output files among it: who is not root becomes it in a namespace of users,
+/// which a program can do only while it has one thread; from then on the first signal ends the run, whose
+/// measurements are printed, and the second the program.
+pub(super) fn prepare() -> Result<(), Failure> {
+    space::become_root().map_err(|error| Failure::new(error.to_string()))?;
+    interrupt::orderly();
+    Ok(())
 }
 
 /// A run with some real hosts.
@@ -61,10 +45,6 @@ pub(super) struct Real<'a> {
 impl Real<'_> {
     /// Runs it.
     pub(super) fn run(self, observer: &mut impl Observer) -> Result<Done<OutFile>, Failure> {
-        // Before there are other threads, that which waits for Ctrl-C among them: who is not root becomes
-        // it in a namespace of users.
-        space::become_root().map_err(|error| Failure::new(error.to_string()))?;
-        let stop = watch_for_interrupt()?;
         let scenario = self.scenario;
         let pair = |&host: &usize| -> (IpAddr, IpAddr) {
             (capture::address(host, IpVersion::V4), capture::address(host, IpVersion::V6))
@@ -94,7 +74,7 @@ impl Real<'_> {
             congestion,
             poll: self.poll,
             capture: self.capture.map(|(out, comment, taps)| (out, section(comment), taps)),
-            stop,
+            stop: interrupt::orderly(),
         };
         wire_io::run(job, observer).map_err(|error| Failure::new(error.to_string()))
     }
@@ -185,8 +165,8 @@ fn system() -> String {
 /// Prints a report; the exit status tells whether the bytes are right.
 pub(super) fn tell(report: &WireReport, json: bool) -> Result<ExitCode, Failure> {
     print(&if json { report.to_json() } else { report.to_text() })?;
-    if STOP.load(Ordering::Relaxed) {
-        return Ok(ExitCode::from(INTERRUPTED));
+    if interrupt::came() {
+        return Ok(interrupt::status());
     }
     Ok(if report.whole() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -1,0 +1,77 @@
+//! Files that are read: regular ones, of a size that memory holds.
+//!
+//! A pipe may have no writer and a device no end. What the program was given open (`/dev/stdin`, the
+//! `/dev/fd/63` of a shell's `<(...)`) may be either, if an argument names it.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::Path;
+
+use crate::failure::Failure;
+
+/// Bytes of a file that is read as a whole: scenarios, recordings of lines, scripts.
+const MOST: u64 = 64 << 20;
+
+/// All of a file that an argument names.
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Failure> {
+    let all = open_argument(path).and_then(|file| whole(&file));
+    all.map_err(|error| Failure::file("read", path, &error))
+}
+
+/// All of a regular file that another file names.
+pub(crate) fn read_named(path: &Path) -> Result<Vec<u8>, String> {
+    let all = open_regular(path).and_then(|file| whole(&file));
+    all.map_err(|error| format!("cannot read {}: {error}", path.display()))
+}
+
+/// Opens a file that an argument names, to be read piece by piece.
+pub(crate) fn open(path: &Path) -> Result<File, Failure> {
+    open_argument(path).map_err(|error| Failure::file("read", path, &error))
+}
+
+fn open_argument(path: &Path) -> io::Result<File> {
+    if is_own(path) { File::open(path) } else { open_regular(path) }
+}
+
+/// Is it a descriptor that the program was started with?
+fn is_own(path: &Path) -> bool {
+    path == Path::new("/dev/stdin")
+        || ["/dev/fd/", "/proc/self/fd/"].iter().any(|own| path.starts_with(own))
+}
+
+fn open_regular(path: &Path) -> io::Result<File> {
+    regular(&fs::metadata(path)?)?;
+    let file = open_at_once(path)?;
+    // Another may lie there by now.
+    regular(&file.metadata()?)?;
+    Ok(file)
+}
+
+/// Does not wait for the writer of a pipe.
+#[cfg(unix)]
+fn open_at_once(path: &Path) -> io::Result<File> {
+    use std::os::unix::fs::OpenOptionsExt;
+
+    fs::OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)
+}
+
+#[cfg(not(unix))]
+fn open_at_once(path: &Path) -> io::Result<File> {
+    File::open(path)
+}
+
+fn regular(metadata: &fs::Metadata) -> io::Result<()> {
+    if metadata.is_dir() {
+        return Err(io::Error::from(io::ErrorKind::IsADirectory));
+    }
+    if metadata.is_file() { Ok(()) } else { Err(io::Error::other("it is not a regular file")) }
+}
+
+fn whole(file: &File) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    file.take(MOST + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MOST {
+        return Err(io::Error::other(format!("it is larger than {} MiB", MOST >> 20)));
+    }
+    Ok(bytes)
+}
