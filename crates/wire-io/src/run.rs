@@ -18,7 +18,7 @@ use units::{Bytes, Duration, Instant};
 
 use crate::capture::Capture;
 use crate::clock::{self, Clock};
-use crate::command;
+use crate::command::{self, Init};
 use crate::directory::Directory;
 use crate::drive::{Counts, Device, Driver, Gate, Watcher};
 use crate::kernel::{Doors, End, Ended, Part, Sample};
@@ -164,6 +164,8 @@ impl From<io::Error> for WireError {
 struct HostEnded {
     ends: Vec<(usize, Ended)>,
     failed: Vec<String>,
+    /// What programs have left behind serves other hosts' programs until all have ended.
+    programs: Option<Init>,
     overflowed: u64,
     recoveries: u64,
     timeouts: u64,
@@ -304,8 +306,9 @@ pub fn run<O: Observer, W: Write>(job: Job<'_, W>, observer: &mut O) -> Result<D
     let mut outcome = live.outcome();
     let Driver { counts, hashes, .. } = driver;
     stop.store(true, Ordering::Relaxed);
-    let ended: Vec<HostEnded> =
+    let mut ended: Vec<HostEnded> =
         hosts.into_iter().filter_map(|host| host.thread.join().ok()).collect();
+    ended.iter_mut().for_each(|host| drop(host.programs.take()));
     let mut bytes: Vec<FlowBytes> = hashes
         .into_iter()
         .zip(&watcher.received)
@@ -420,8 +423,8 @@ fn start_host(
             .into_iter()
             .map(|(flow, ready)| (flow, ready.start(clock, Arc::clone(&stop))))
             .collect();
-        let failed = command::run(&lines, &stop);
-        let mut ended = HostEnded { failed, ..HostEnded::default() };
+        let (failed, programs) = command::run(&lines, &stop);
+        let mut ended = HostEnded { failed, programs, ..HostEnded::default() };
         for (flow, end) in at_work {
             if let Ok(end) = end.join() {
                 ended.ends.push((flow, end));

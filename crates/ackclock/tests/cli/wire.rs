@@ -182,6 +182,63 @@ fn nothing_is_left_of_real_hosts_after_ctrl_c_and_after_a_kill() {
     }
 }
 
+/// Processes whose environment has this.
+fn processes_of(tag: &str) -> usize {
+    let processes = std::fs::read_dir("/proc").unwrap().filter_map(Result::ok);
+    let has = |process: &std::fs::DirEntry| {
+        let environment = std::fs::read(process.path().join("environ")).unwrap_or_default();
+        String::from_utf8_lossy(&environment).contains(tag)
+    };
+    processes.filter(has).count()
+}
+
+/// Among what the lines start are a child of the shell, a daemon in a session of its own, and one that ignores
+/// signals.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "real hosts take real time to come up")]
+fn what_a_link_has_started_goes_with_it() {
+    let place = Place::new("what_a_link_has_started_goes_with_it");
+    place.write("small.toml", SMALL);
+    let second = std::time::Duration::from_secs(1);
+    for (signal, status) in [("INT", Some(130)), ("TERM", Some(143)), ("KILL", None)] {
+        let tag = format!("ACKCLOCK_TEST_LINK={}-{signal}", std::process::id());
+        let (name, value) = tag.split_once('=').unwrap();
+        let lines = [
+            "sender=sleep 987 & setsid sleep 987 & wait",
+            "sink=trap '' INT TERM; (setsid sh -c 'trap \"\" INT TERM; sleep 987; true' &) ; sleep 987; true",
+        ];
+        let mut link =
+            place.command(&["wire", "link", "small.toml", "--run", lines[0], "--run", lines[1]]);
+        link.args(["--set", "duration=60s"]).env(name, value).stdout(std::process::Stdio::null());
+        let mut link = link.stderr(std::process::Stdio::piped()).spawn().unwrap();
+        let mut there = 0;
+        for _ in 0..300 {
+            there = processes_of(&tag);
+            // Four that sleep, shells above three of them, two that hold the namespaces, and the command.
+            if there >= 8 || link.try_wait().unwrap().is_some() {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        if there < 8 {
+            let answer = place.run(&["wire", "link", "small.toml", "--set", "duration=1ms"]);
+            assert!(privileged(answer).is_none(), "{there} processes came up");
+            return;
+        }
+        let pid = link.id().to_string();
+        assert!(Command::new("kill").args(["-s", signal, &pid]).status().unwrap().success());
+        assert_eq!(link.wait().unwrap().code(), status, "{signal}");
+        // After a KILL it is the kernel that clears away, a little later.
+        for _ in 0..100 {
+            if processes_of(&tag) == 0 {
+                break;
+            }
+            std::thread::sleep(second / 50);
+        }
+        assert_eq!((processes_of(&tag), namespaces_of(&tag)), (0, vec![]), "{signal}");
+    }
+}
+
 #[test]
 fn what_linux_does_not_have_is_refused_before_anything_is_made() {
     let place = Place::new("what_linux_does_not_have_is_refused");
