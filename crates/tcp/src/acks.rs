@@ -393,7 +393,6 @@ impl Endpoint {
     ) {
         self.snd.rtt_sample = Some(rtt);
         self.snd.rtt_samples = self.snd.rtt_samples.saturating_add(1);
-        self.rcv.window.on_rtt(rtt);
         let least = self.totals.min_rtt.map_or(newest, |least| least.min(newest));
         self.totals.min_rtt = Some(least);
         self.rate_sample_rtt(newest);

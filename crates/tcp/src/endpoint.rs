@@ -203,7 +203,8 @@ impl Endpoint {
         if bytes == 0 {
             return 0;
         }
-        if let Some(size) = self.rcv.window.on_read(cx.now, bytes) {
+        let reach = || self.rcv.reassembly.reach(self.rcv.nxt);
+        if let Some(size) = self.rcv.window.on_read(self.snd.last_heard, bytes, reach) {
             cold_path();
             cx.emit(|| Event::ReceiveBuffer { size: size as u32 });
         }

@@ -14,6 +14,7 @@ use crate::endpoint::{Endpoint, Side, State};
 use crate::loss::Repair;
 use crate::output::Train;
 use crate::profile::{EchoRule, Family};
+use crate::receive_window::Arrived;
 use crate::sack_compression::BLOCKS_EXPECTED;
 
 /// Timestamps older than this say nothing (RFC 7323 section 5.5).
@@ -173,6 +174,9 @@ impl Endpoint {
         self.take_timestamp(cx.now, segment, seq.max(self.rcv.nxt), payload.right + fin);
         self.note_duplicate(segment, seq);
         self.on_ack(cx, segment, seq, ack);
+        if self.state == State::Established {
+            self.measure_echo(cx.now, segment);
+        }
         if payload.right > payload.left {
             self.on_payload(cx, payload);
         }
@@ -228,6 +232,7 @@ impl Endpoint {
         } else {
             self.on_ack(cx, &made(), seq, ack);
         }
+        self.measure_echo(cx.now, segment);
         if segment.payload > 0 {
             self.on_next_payload(
                 cx,
@@ -401,14 +406,14 @@ impl Endpoint {
             return;
         }
         if payload.left > self.rcv.nxt {
-            self.keep_behind_gap(cx.now, payload);
+            self.keep_behind_gap(cx, payload);
         } else {
             self.on_next_payload(cx, payload);
         }
     }
 
     /// It lies behind a gap.
-    fn keep_behind_gap(&mut self, now: Instant, payload: Payload) {
+    fn keep_behind_gap<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, payload: Payload) {
         let size = self.rcv.window.size();
         let most = match self.cfg.profile.reassembly {
             Some(most) => (size / self.maxseg() + 1).min(u64::from(most)),
@@ -419,12 +424,41 @@ impl Endpoint {
         let interrupts = self.rcv.compressed.waiting > 0
             && !self.rcv.reassembly.touches(payload.left, payload.right, BLOCKS_EXPECTED);
         self.rcv.reassembly.insert(payload.left, payload.right, most);
-        let (len, waiting) = (payload.right - payload.left, self.rcv.reassembly.bytes());
-        let window_grew = self.link.sack && self.rcv.window.on_gap(len, payload.merged, waiting);
-        let arrival = self.arrival(now, window_grew);
+        let (arrived, reach) =
+            (self.arrived(cx.now, &payload, 0), self.rcv.reassembly.reach(self.rcv.nxt));
+        let window_grew = self.rcv.window.on_gap(&arrived, reach, self.link.sack);
+        let grown = self.rcv.window.size();
+        if grown > size {
+            cx.emit(|| Event::ReceiveBuffer { size: grown as u32 });
+        }
+        let arrival = self.arrival(cx.now, window_grew);
         match self.rcv.policy.on_gap(&arrival) {
-            Decision::Compress if !interrupts => self.compress_ack(now),
+            Decision::Compress if !interrupts => self.compress_ack(cx.now),
             _ => self.ack_at_once(),
+        }
+    }
+
+    /// The same for the receive window; `in_order` bytes are new to the stream.
+    #[inline(always)]
+    fn arrived(&self, now: Instant, payload: &Payload, in_order: u64) -> Arrived {
+        Arrived {
+            now,
+            len: payload.right - payload.left,
+            end: payload.right,
+            merged: payload.merged,
+            pushed: payload.pushed,
+            window: self.rcv.adv.since(self.rcv.acked).get(),
+            in_order,
+            waiting: self.rcv.reassembly.bytes(),
+        }
+    }
+
+    /// A timestamp comes back, perhaps with data (tcp_rcv_rtt_measure_ts).
+    #[inline(always)]
+    fn measure_echo(&mut self, now: Instant, segment: &Segment) {
+        if let Some(stamps) = segment.timestamps.filter(|_| self.link.timestamps) {
+            let age = || self.clock.timestamp(now).wrapping_sub(stamps.ecr);
+            self.rcv.window.on_echo(stamps.ecr, u64::from(segment.payload), age);
         }
     }
 
@@ -453,7 +487,8 @@ impl Endpoint {
         self.rcv.nxt = self.rcv.reassembly.advance(payload.right);
         self.rcv.pushed = payload.pushed;
         let len = self.rcv.nxt - before;
-        let window_grew = self.rcv.window.on_data(len, payload.merged);
+        let arrived = self.arrived(cx.now, &payload, len);
+        let window_grew = self.rcv.window.on_data(&arrived);
         if payload.predicted {
             self.autosize(cx, len);
         }

@@ -63,6 +63,12 @@ impl Reassembly {
         self.held
     }
 
+    /// Bytes from `rcv_nxt` to the end of the last range; zero if there is none.
+    pub(crate) fn reach(&self, rcv_nxt: Offset) -> u64 {
+        let last = self.behind_gaps.as_ref().and_then(|held| held.ranges.back());
+        last.map_or(0, |range| range.right - rcv_nxt)
+    }
+
     /// Notes `[left, right)`; false if that would need another range and there are `most` already:
     /// it is dropped and comes again (tcp_reass of FreeBSD).
     pub(crate) fn insert(&mut self, left: Offset, right: Offset, most: usize) -> bool {

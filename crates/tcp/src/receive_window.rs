@@ -1,27 +1,42 @@
 //! The receive buffer, its autosizing, and the window that follows from it.
 //!
 //! FreeBSD: tcp_mss (rounding at the start), tcp_autorcvbuf of tcp_input.c, the window field of
-//! tcp_output.c. Linux: tcp_select_initial_window and __tcp_select_window of tcp_output.c,
-//! tcp_grow_window and tcp_rcv_space_adjust of tcp_input.c, as measured in
-//! `reference/linux.md` 9.
+//! tcp_output.c. Linux: tcp_select_initial_window and __tcp_select_window of tcp_output.c; its
+//! autosizing is in `linux`.
 
-use core::hint::cold_path;
+mod linux;
+
 use core::num::NonZeroU64;
 
-use units::{Duration, Instant};
+use units::{Duration, Instant, Offset};
 
 use crate::profile::ReceiveBufferRule;
+use linux::Autosizing;
 
 /// Largest window field.
 const MAX_FIELD: u64 = 65_535;
 /// Largest shift (RFC 7323 section 2.3).
 const MAX_SCALE: u8 = 14;
 
-/// Share of the receive buffer that payload may fill, in 256ths (Linux `scaling_ratio`): before
-/// the first packet, with packets alone, with merged packets (measured on TUN devices).
-const RATIO_START: u64 = 128;
-const RATIO_PLAIN: u64 = 160;
-const RATIO_MERGED: u64 = 215;
+/// A segment with payload as the receive window takes it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Arrived {
+    pub(crate) now: Instant,
+    /// Its payload.
+    pub(crate) len: u64,
+    /// End of its payload.
+    pub(crate) end: Offset,
+    /// An offload made it of several packets.
+    pub(crate) merged: bool,
+    pub(crate) pushed: bool,
+    /// Window last offered (`rcv_wnd`).
+    pub(crate) window: u64,
+    /// Bytes in the stream's order that it has brought, with those that it joined; none if it follows
+    /// a gap.
+    pub(crate) in_order: u64,
+    /// Bytes held that follow a gap, with it.
+    pub(crate) waiting: u64,
+}
 
 /// What a host can take, and what it says of that.
 #[derive(Debug, Clone, serde::Deserialize, serde::Serialize)]
@@ -63,26 +78,8 @@ enum System {
         since: Option<u32>,
         counted: u64,
     },
-    Linux(Linux),
+    Linux(Autosizing),
     Fixed,
-}
-
-#[derive(Debug, Clone, serde::Deserialize, serde::Serialize)]
-struct Linux {
-    /// `scaling_ratio`.
-    ratio: u64,
-    /// `rcv_ssthresh`: the window may be offered up to here.
-    rcv_ssthresh: u64,
-    /// `rcv_mss` as offered, `advmss`.
-    advmss: u64,
-    /// Receiver's own estimate of the round trip, from timestamps.
-    rtt: Duration,
-    /// Start of the measurement of [`Self::space`].
-    measured_at: Instant,
-    /// Bytes read since.
-    copied: u64,
-    /// Bytes read in the round trip before.
-    space: u64,
 }
 
 impl ReceiveWindow {
@@ -97,22 +94,14 @@ impl ReceiveWindow {
         let system = match rule {
             ReceiveBufferRule::FreeBsd { .. } => System::FreeBsd { since: None, counted: 0 },
             ReceiveBufferRule::Fixed { .. } => System::Fixed,
-            ReceiveBufferRule::Linux { .. } => {
-                let space = size * RATIO_START / 256;
+            ReceiveBufferRule::Linux { rmem, .. } => {
                 let mss = u64::from(mss);
-                System::Linux(Linux {
-                    ratio: RATIO_START,
-                    // tcp_select_initial_window: whole segments, where one fits.
-                    rcv_ssthresh: match space.min(MAX_FIELD) {
-                        room if room > mss => room / mss * mss,
-                        room => room,
-                    },
-                    advmss: mss,
-                    rtt: Duration::ZERO,
-                    measured_at: Instant::ZERO,
-                    copied: 0,
-                    space: 10 * mss,
-                })
+                // tcp_select_initial_window: whole segments, where one fits.
+                let window = |ratio: u64| match (size * ratio / 256).min(MAX_FIELD) {
+                    room if room > mss => room / mss * mss,
+                    room => room,
+                };
+                System::Linux(Autosizing::new(mss, window, rmem[2].get()))
             }
         };
         let offered_scale = scaling.then(|| match rule {
@@ -163,9 +152,7 @@ impl ReceiveWindow {
                 self.size = self.size.next_multiple_of(u64::from(mss));
             }
             System::Linux(linux) => {
-                linux.advmss = u64::from(advmss);
-                linux.space = 10 * linux.advmss;
-                linux.measured_at = now;
+                linux.on_established(now, u64::from(advmss));
             }
             System::Fixed => {}
         }
@@ -238,7 +225,7 @@ impl ReceiveWindow {
     pub(crate) fn selected(&self, waiting: u64) -> u64 {
         let System::Linux(linux) = &self.system else { return u64::MAX };
         let scale = self.scale;
-        let full = self.size * linux.ratio / 256;
+        let full = linux.window_of(self.size);
         let free = full.saturating_sub(self.unread + waiting);
         if free < full / 2 && (free < full / 16 || free < linux.advmss) {
             0
@@ -255,35 +242,55 @@ impl ReceiveWindow {
         (window >> self.scale) as u16
     }
 
-    /// In-order payload arrived in one segment, `merged` if an offload made it of several.
-    /// Returns true if the window may now grow (Linux answers that with an ACK at once).
-    #[inline]
-    pub(crate) fn on_data(&mut self, len: u64, merged: bool) -> bool {
-        self.unread += len;
+    /// Payload arrived in order, in one segment. Returns true if the window may now grow (Linux answers
+    /// that with an ACK at once).
+    #[inline(always)]
+    pub(crate) fn on_data(&mut self, data: &Arrived) -> bool {
+        self.unread += data.in_order;
         self.answer = Answer::NONE;
         match &mut self.system {
-            System::Linux(linux) => linux.grow(self.size, self.unread, len, merged),
+            System::Linux(linux) => linux.on_data(self.size, self.unread + data.waiting, data),
             System::FreeBsd { .. } | System::Fixed => false,
         }
     }
 
-    /// Payload arrived behind a gap, where `waiting` bytes lie now; the same answer (Linux alone:
-    /// tcp_data_queue_ofo).
-    pub(crate) fn on_gap(&mut self, len: u64, merged: bool, waiting: u64) -> bool {
-        let held = self.unread + waiting;
-        match &mut self.system {
-            System::Linux(linux) => {
-                self.answer = Answer::NONE;
-                linux.grow(self.size, held, len, merged)
-            }
-            System::FreeBsd { .. } | System::Fixed => false,
+    /// Payload arrived that follows a gap; the same answer, of Linux alone. `reach`: from the next byte
+    /// expected to the last one received; `sack`: it will be reported.
+    pub(crate) fn on_gap(&mut self, data: &Arrived, reach: u64, sack: bool) -> bool {
+        let System::Linux(linux) = &mut self.system else { return false };
+        self.answer = Answer::NONE;
+        // The packet is charged to the buffer last (skb_set_owner_r).
+        let held = (self.unread + data.waiting).saturating_sub(data.len);
+        let grew = linux.on_gap(self.size, held, data, sack);
+        let wanted = linux.buffer_behind_gap(reach);
+        self.grow_to(wanted);
+        grew
+    }
+
+    /// Grows the buffer to `wanted`, but to no more than it may take. Returns the new size if it grew.
+    fn grow_to(&mut self, wanted: u64) -> Option<u64> {
+        let size = wanted.min(self.grows_to?.get());
+        (size > self.size).then(|| {
+            self.size = size;
+            size
+        })
+    }
+
+    /// A segment with `len` bytes of payload echoes `tsecr`; `age` is how long ago that was, in
+    /// milliseconds.
+    #[inline(always)]
+    pub(crate) fn on_echo(&mut self, tsecr: u32, len: u64, age: impl FnOnce() -> u32) {
+        if let System::Linux(linux) = &mut self.system
+            && !linux.echoed_last(tsecr)
+        {
+            linux.on_echo(tsecr, len, self.unread, age());
         }
     }
 
     /// The receiver's own estimate of the round trip; zero before the first.
     pub(crate) const fn rtt(&self) -> Duration {
         match &self.system {
-            System::Linux(linux) => linux.rtt,
+            System::Linux(linux) => Duration::from_nanos(linux.rtt_nanos()),
             System::FreeBsd { .. } | System::Fixed => Duration::ZERO,
         }
     }
@@ -346,27 +353,22 @@ impl ReceiveWindow {
         self.size.saturating_sub(self.unread)
     }
 
-    /// A round trip seen by the receiver through echoed timestamps.
-    pub(crate) fn on_rtt(&mut self, rtt: Duration) {
-        if let System::Linux(linux) = &mut self.system {
-            // tcp_rcv_rtt_update: the least seen, near enough where it stands still.
-            if linux.rtt.is_zero() || rtt < linux.rtt {
-                linux.rtt = rtt;
-            }
-        }
-    }
-
-    /// The application has read `len` bytes. Returns the new size if the buffer grew.
+    /// The application has read `len` bytes. `mstamp`: when the last segment came; `reach`: from the next
+    /// byte expected to the last one received, where some follow a gap. Returns the new size if the
+    /// buffer grew.
     #[inline(always)]
-    pub(crate) fn on_read(&mut self, now: Instant, len: u64) -> Option<u64> {
+    pub(crate) fn on_read(
+        &mut self,
+        mstamp: Instant,
+        len: u64,
+        reach: impl FnOnce() -> u64,
+    ) -> Option<u64> {
         self.unread -= len;
         self.answer = Answer::NONE;
         let System::Linux(linux) = &mut self.system else { return None };
-        let before = self.size;
-        if let Some((wanted, most)) = linux.measure(now, len).zip(self.grows_to) {
-            self.size = self.size.max(wanted.min(most.get()));
-        }
-        (self.size > before).then_some(self.size)
+        let copied = linux.on_read(mstamp, len, self.unread)?;
+        let wanted = linux.buffer_for(copied, reach());
+        self.grow_to(wanted)
     }
 
     /// Payload bytes delivered in order and not yet read.
@@ -377,45 +379,6 @@ impl ReceiveWindow {
     /// Size of the buffer in the system's own measure.
     pub(crate) const fn size(&self) -> u64 {
         self.size
-    }
-}
-
-impl Linux {
-    /// tcp_measure_rcv_mss and tcp_grow_window.
-    #[inline(never)]
-    fn grow(&mut self, size: u64, unread: u64, len: u64, merged: bool) -> bool {
-        let ratio = if merged { RATIO_MERGED } else { RATIO_PLAIN };
-        self.ratio = self.ratio.max(ratio);
-        let clamp = size * self.ratio / 256;
-        let free = clamp.saturating_sub(unread);
-        if len < 128 || free.min(clamp) <= self.rcv_ssthresh {
-            return false;
-        }
-        let room = free - self.rcv_ssthresh;
-        let step = (2 * self.advmss).max(2 * len);
-        self.rcv_ssthresh += step.min(room);
-        true
-    }
-
-    /// tcp_rcv_space_adjust, once per round trip: room for twice what was read in it, and more
-    /// while the rate grows. Returns the buffer size wanted.
-    fn measure(&mut self, now: Instant, len: u64) -> Option<u64> {
-        self.copied += len;
-        if self.rtt.is_zero() || now.since(self.measured_at) < self.rtt {
-            return None;
-        }
-        cold_path();
-        let (copied, space) = (self.copied, self.space);
-        self.copied = 0;
-        self.measured_at = now;
-        if copied <= space {
-            return None;
-        }
-        self.space = copied;
-        let twice = 2 * copied;
-        let grow = twice * (copied - space) / space;
-        let window = twice + 2 * grow;
-        Some(window * 256 / self.ratio)
     }
 }
 
@@ -464,20 +427,18 @@ mod tests {
         assert_eq!(ReceiveWindow::new(rule, true, 1_448).offered_scale(), Some(7));
     }
 
-    #[test]
-    fn linux_autotuning_follows_the_recorded_sums() {
-        // reference/linux.md 9: o = 15928, n = 28960 give a window of 152.7 kB (152697 recorded).
-        let mut linux = Linux {
-            ratio: 256,
-            rcv_ssthresh: 0,
-            advmss: 1_448,
-            rtt: Duration::from_millis(1),
-            measured_at: Instant::ZERO,
-            copied: 0,
-            space: 15_928,
-        };
-        let wanted = linux.measure(Instant::ZERO + Duration::from_millis(1), 28_960);
-        assert!((152_697 - 3..=152_697 + 3).contains(&wanted.unwrap()), "{wanted:?}");
+    /// Payload that has come in order, in one segment.
+    fn in_order(len: u64, merged: bool) -> Arrived {
+        Arrived {
+            now: Instant::ZERO,
+            len,
+            end: Offset(len),
+            merged,
+            pushed: false,
+            window: 65_160,
+            in_order: len,
+            waiting: 0,
+        }
     }
 
     #[test]
@@ -488,11 +449,11 @@ mod tests {
         let mut window = ReceiveWindow::new(profile.receive_buffer, true, 1_448);
         window.on_established(Instant::ZERO, true, 1_460, 1_448);
         let promised = u64::from(window.syn_field());
-        window.on_data(14_480, true);
+        window.on_data(&in_order(14_480, true));
         let first = window.window(promised - 14_480, 0);
         assert_eq!((first, window.field(first)), (94_208, 92));
-        window.on_read(Instant::ZERO, 14_480);
-        window.on_data(28_960, true);
+        window.on_read(Instant::ZERO, 14_480, || 0);
+        window.on_data(&in_order(28_960, true));
         let second = window.window(first - 28_960, 0);
         assert_eq!((second, window.field(second)), (81_920, 80));
     }
@@ -533,7 +494,7 @@ mod tests {
         // tcp_output: nothing is offered where `recwin < so_rcv.sb_hiwat / 4 && recwin < t_maxseg`.
         let offered = |segments: u64, unread: u64| {
             let mut window = freebsd(segments);
-            window.on_data(unread, false);
+            window.on_data(&in_order(unread, false));
             window.window(0, 0)
         };
         assert_eq!(offered(3, 2_250), 750);
@@ -564,7 +525,7 @@ mod tests {
         assert_eq!(window.autosize(8_000, long), None, "nothing was sent");
         window.on_sent(|| 1);
         assert_eq!(window.autosize(1, long), Some(12_000));
-        window.on_data(8_000, false);
+        window.on_data(&in_order(8_000, false));
         assert_eq!(window.autosize(8_000, long), None, "counted, not measured");
         window.on_sent(|| 2);
         assert_eq!(window.autosize(8_000, |since| (u64::from(since), Some(2))), None);
@@ -593,7 +554,7 @@ mod tests {
         let offered = |unread: u64| {
             let mut window = linux();
             let System::Linux(linux) = &mut window.system else { unreachable!() };
-            (linux.ratio, linux.rcv_ssthresh) = (RATIO_PLAIN, u64::MAX);
+            (linux.ratio, linux.rcv_ssthresh) = (160, u64::MAX);
             window.unread = unread;
             window.window(0, 0)
         };
@@ -606,33 +567,13 @@ mod tests {
     }
 
     #[test]
-    fn small_segments_widen_no_window_of_linux() {
-        // tcp_event_data_recv: `if (skb->len >= 128) tcp_grow_window(...)`.
-        let grew = |len: u64| linux().on_data(len, false);
-        assert_eq!((grew(127), grew(128)), (false, true));
-    }
-
-    #[test]
-    fn linux_takes_as_much_as_last_time_for_no_growth() {
-        // tcp_rcv_space_adjust: `if (copied <= tp->rcvq_space.space) goto new_measure`.
-        let wanted = |copied: u64| {
-            let mut window = linux();
-            window.on_rtt(Duration::from_millis(1));
-            let System::Linux(linux) = &mut window.system else { unreachable!() };
-            linux.measure(Instant::ZERO + Duration::from_millis(2), copied)
-        };
-        assert_eq!(wanted(14_480), None);
-        assert!(wanted(14_481).is_some());
-    }
-
-    #[test]
     fn a_promise_is_kept() {
         for name in ["freebsd-14.3", "linux-6.18"] {
             let profile = Profile::named(name).unwrap();
             let mut window = ReceiveWindow::new(profile.receive_buffer, true, 1_460);
             window.on_established(Instant::ZERO, true, 1_460, 1_448);
             let offered = window.window(0, 0);
-            window.on_data(20_000, false);
+            window.on_data(&in_order(20_000, false));
             assert!(window.window(offered - 20_000, 0) >= offered - 20_000, "{name}");
         }
     }

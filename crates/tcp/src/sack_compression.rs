@@ -68,29 +68,33 @@ mod tests {
     use crate::Side;
     use crate::tests::pair::{Pair, config};
 
-    /// 60 packets in order, one that is missing, and `packets` behind it: how many ACKs had left before
+    /// 40 packets in order, one that is missing, and `packets` behind it: how many ACKs had left before
     /// those.
     fn acks_of(packets: u64, set: fn(&mut Pair)) -> (usize, Pair) {
         let client = config("linux-6.18", Side::Client);
         let mut pair = Pair::new(client, config("linux-6.18", Side::Server));
         set(&mut pair);
         pair.run(Duration::from_millis(200));
-        let segment = |seq: u64| Segment {
-            seq: SeqNum(1_001 + seq as u32 * 1_448),
-            ack: SeqNum(2_000_000_001),
-            payload: 1_448,
-            flags: Flags::ACK,
-            window: 1_000,
-            timestamps: pair.log.last().and_then(|s| s.timestamps),
-            ..*pair.log.last().unwrap()
-        };
-        let segments: Vec<Segment> = (0..60)
-            .chain(61..61 + packets)
+        let segment =
+            |seq: u64| Segment {
+                seq: SeqNum(1_001 + seq as u32 * 1_448),
+                ack: SeqNum(2_000_000_001),
+                payload: 1_448,
+                flags: Flags::ACK,
+                window: 1_000,
+                // What they echo left a round trip ago.
+                timestamps: pair.log.last().and_then(|s| s.timestamps).map(|stamps| {
+                    packet::Timestamps { ecr: stamps.ecr.wrapping_sub(100), ..stamps }
+                }),
+                ..*pair.log.last().unwrap()
+            };
+        let segments: Vec<Segment> = (0..40)
+            .chain(41..41 + packets)
             .map(|seq| Segment { dir: packet::Dir::Forward, ..segment(seq) })
             .collect();
         let mut before = 0;
         for (number, segment) in segments.iter().enumerate() {
-            if number == 60 {
+            if number == 40 {
                 before = pair.acks().count();
             }
             pair.arrive(segment);
