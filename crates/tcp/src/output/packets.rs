@@ -13,8 +13,9 @@ use units::{Bytes, Duration, Instant, unlikely};
 use super::{Plan, Train};
 use crate::endpoint::Endpoint;
 
-/// Packets of a burst at most: what fits 64 KiB.
-const MOST_SEGMENTS: u64 = 45;
+/// Payload of a burst at most: `GSO_LEGACY_MAX_SIZE` less room for headers, `MAX_TCP_HEADER` of a kernel
+/// without tunnels and WLAN (sk_dst_gso_max_size).
+const GSO_MAX: u64 = 65_536 - (192 + 1);
 
 /// What the pacing rate follows from (`sk_pacing_rate`). It is noted with every acknowledgment and
 /// seldom asked for.
@@ -160,7 +161,7 @@ impl Endpoint {
         // go (tcp_grow_skb).
         let nxt = self.snd.nxt;
         if self.snd.head_end <= nxt {
-            self.snd.head_end = nxt + MOST_SEGMENTS * mss;
+            self.snd.head_end = nxt + self.size_goal() * mss;
         }
         self.snd.head_end = self.snd.head_end.max(nxt + quota);
         let tail = self.snd.head_end >= end;
@@ -246,6 +247,11 @@ impl Endpoint {
         };
     }
 
+    /// Full packets of a packet of the write queue at most (tcp_xmit_size_goal).
+    fn size_goal(&self) -> u64 {
+        (GSO_MAX / self.mss()).max(1)
+    }
+
     /// tcp_tso_autosize.
     fn burst_segments(&self, min_segments: u32, rtt_log: u32) -> u64 {
         if !self.cfg.tso {
@@ -254,8 +260,8 @@ impl Endpoint {
         let least = u64::from(self.cc.min_burst().unwrap_or(min_segments));
         let min_rtt = self.totals.min_rtt.map_or(0, Duration::as_micros);
         let shift = (min_rtt >> rtt_log).min(63);
-        let bytes = (self.pacing_rate() >> 10) + (65_536_u64 >> shift);
-        (bytes / self.mss()).max(least).min(MOST_SEGMENTS)
+        let bytes = (self.pacing_rate() >> 10) + (GSO_MAX >> shift);
+        (bytes.min(GSO_MAX) / self.mss()).max(least).min(self.size_goal())
     }
 
     /// tcp_cwnd_validate, at the end of a call that sent or met the window: was the window or

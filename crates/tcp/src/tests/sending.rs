@@ -333,3 +333,17 @@ fn a_train_is_what_would_leave_one_by_one() {
     // The initial window; the first two packets set the timers.
     assert_eq!((row.len(), longest), (10, 8));
 }
+
+#[test]
+fn no_burst_of_linux_is_larger_than_an_ip_packet() {
+    // sk_dst_gso_max_size: 44 segments of 1460 bytes, 45 of 1448.
+    let largest = |timestamps: bool| {
+        let mut client = config("linux-6.18", Side::Client);
+        client.profile.timestamps = timestamps;
+        let mut pair = Pair::new(client, config("linux-6.18", Side::Server));
+        pair.to_write = 16_000_000;
+        pair.run(Duration::from_millis(1_400));
+        pair.log.iter().map(|segment| segment.payload).max().unwrap()
+    };
+    assert_eq!((largest(false), largest(true)), (44 * 1_460, 45 * 1_448));
+}
