@@ -63,6 +63,8 @@ pub struct Rack {
     newest: Option<(Instant, Offset)>,
     /// Its round trip (`RACK.rtt`).
     rtt: Duration,
+    /// Something was delivered since losses were last looked for (`advanced`).
+    advanced: bool,
     /// Highest byte delivered (`RACK.fack`).
     fack: Offset,
     reordering_seen: bool,
@@ -80,6 +82,7 @@ impl Rack {
         Self {
             newest: None,
             rtt: Duration::ZERO,
+            advanced: false,
             fack: Offset(0),
             reordering_seen: false,
             reo_wnd_mult: 1,
@@ -96,6 +99,7 @@ impl Rack {
         self.reordering_seen |= row.first.end < self.fack;
         self.fack = self.fack.max(last.end);
         self.rtt = now.since(last.sent_at);
+        self.advanced = true;
         self.newest = self.newest.max(Some((last.sent_at, last.end)));
     }
 
@@ -114,9 +118,15 @@ impl Rack {
         }
         // Section 6.2 step 2 takes the round trip of every packet; the clock only moves on.
         self.rtt = rtt;
+        self.advanced = true;
         if self.newest.is_none_or(|newest| newest < (packet.sent_at, packet.end)) {
             self.newest = Some((packet.sent_at, packet.end));
         }
+    }
+
+    /// Was anything delivered since this was last asked (`rack.advanced` of Linux)?
+    pub const fn take_advanced(&mut self) -> bool {
+        core::mem::replace(&mut self.advanced, false)
     }
 
     /// Round trip of the packet judged newest.

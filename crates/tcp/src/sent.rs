@@ -17,6 +17,8 @@ pub(crate) struct Delivered {
     newest: Option<Instant>,
     /// One of them had been sent twice.
     resent: bool,
+    /// When the first one that had been sent once left, and when the last one of these did.
+    once: Option<(Instant, Instant)>,
 }
 
 impl Delivered {
@@ -24,7 +26,8 @@ impl Delivered {
     #[inline]
     pub(crate) const fn row(row: &Row) -> Self {
         let (oldest, newest) = (Some(row.first.sent_at), Some(row.last.sent_at));
-        Self { packets: row.packets, oldest, newest, resent: false }
+        let once = Some((row.first.sent_at, row.last.sent_at));
+        Self { packets: row.packets, oldest, newest, resent: false, once }
     }
 
     /// Another packet was delivered.
@@ -34,7 +37,12 @@ impl Delivered {
             return;
         }
         self.packets += 1;
-        self.resent |= piece.transmissions() > 1;
+        if piece.transmissions() > 1 {
+            self.resent = true;
+        } else {
+            let first = self.once.map_or(piece.sent_at(), |(first, _)| first);
+            self.once = Some((first, piece.sent_at()));
+        }
         self.oldest = self.oldest.or(Some(piece.sent_at()));
         self.newest = Some(piece.sent_at());
     }
@@ -47,6 +55,7 @@ impl Delivered {
             oldest: least(self.oldest, other.oldest),
             newest: self.newest.max(other.newest),
             resent: self.resent || other.resent,
+            once: self.once.or(other.once),
         }
     }
 
@@ -54,18 +63,26 @@ impl Delivered {
     /// smoothed one by what was acknowledged if that tells, that of controllers by what was reported
     /// (tcp_clean_rtx_queue, tcp_ack_update_rtt).
     pub(crate) fn with_reports(&self, reported: &Self) -> Self {
-        let oldest = self.oldest_sent().or(reported.oldest_sent());
+        // What was retransmitted hides nothing of other reports (tcp_sacktag_one).
+        let (first, last) = reported.once.unzip();
+        let oldest = self.oldest_sent().or(first);
         Self {
             packets: self.packets + reported.packets,
             oldest,
-            newest: reported.newest_sent().or(self.newest_sent()),
+            newest: last.or(self.newest_sent()),
             resent: oldest.is_none(),
+            once: reported.once,
         }
     }
 
     /// When the oldest packet left, if none of them had been sent twice.
     pub(crate) fn oldest_sent(&self) -> Option<Instant> {
         self.oldest.filter(|_| !self.resent)
+    }
+
+    /// When the first of those sent once left.
+    pub(crate) fn oldest_sent_once(&self) -> Option<Instant> {
+        self.once.map(|(first, _)| first)
     }
 
     /// When the newest one left, under the same condition.

@@ -76,6 +76,8 @@ pub(crate) struct Send {
     /// When anything but a bare ACK last left, and last arrived.
     pub(crate) last_sent: Instant,
     pub(crate) last_heard: Instant,
+    /// When something was last retransmitted, as the map of what is in flight has it.
+    pub(crate) resent_at: Instant,
     /// Linux: `is_cwnd_limited`, `max_packets_out` and the end of the window they stand for.
     pub(crate) window_limited: bool,
     pub(crate) max_packets_out: u64,
@@ -193,6 +195,7 @@ impl Send {
             timeout_stamp: None,
             last_sent: Instant::ZERO,
             last_heard: Instant::ZERO,
+            resent_at: Instant::ZERO,
             window_limited: false,
             max_packets_out: 0,
             usage_end: Offset(0),

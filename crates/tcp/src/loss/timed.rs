@@ -18,6 +18,7 @@ mod reneging;
 mod reports;
 mod send;
 mod timers;
+mod xmit_timer;
 
 use core::hint::cold_path;
 
@@ -186,6 +187,7 @@ impl Endpoint {
         if advances {
             self.undo_timed_timeout(cx, echo);
         }
+        let (one_timer, awaited) = (self.has_one_timer(), self.awaits_reordering_or_probe());
         let account = self.account(cx.now, heard, echo);
         if advances && heard.th_ack == self.snd.max {
             let judge = &mut timed_of!(self).judge;
@@ -203,7 +205,7 @@ impl Endpoint {
             self.snd.shift = 0;
             if heard.th_ack == self.snd.max {
                 self.timers.stop(Purpose::Retransmit);
-            } else {
+            } else if !one_timer {
                 self.arm_retransmit(cx.now);
             }
         }
@@ -214,8 +216,14 @@ impl Endpoint {
         }
         self.judge_timeout(cx, heard, &account);
         self.settle_recovery(cx, heard, echo);
-        self.heed_reneging(cx.now, advances);
-        let found = self.detect_losses(cx.now);
+        let reneged = self.heed_reneging(cx.now, advances);
+        let found = self.detect_losses(cx.now, true);
+        if !one_timer {
+            self.watch_reordering(cx.now, &found);
+        } else if !reneged {
+            let sets = self.sets_timer(advances, &account);
+            self.set_timer(cx.now, found.again_after, sets, awaited);
+        }
         // rack_log_ack: the acknowledgment that begins a recovery is worth one segment.
         let began = self.act_on_losses(cx, &found) && timed_of!(self).judge.is_freebsd();
         if self.cc.in_recovery() && self.snd.ecn_episode.is_none() && !began {
@@ -402,30 +410,36 @@ impl Endpoint {
         }
     }
 
-    /// Looks for losses, and sets the timer for those that may become some.
-    pub(super) fn detect_losses(&mut self, now: Instant) -> Found {
+    /// Looks for losses. Linux does where the acknowledgment has moved RACK's clock on
+    /// (tcp_rack_mark_lost), and when its timer fires.
+    pub(super) fn detect_losses(&mut self, now: Instant, on_ack: bool) -> Found {
         let sums = self.snd.map.sums();
         if sums.sacked.packets == 0 && sums.lost.packets == 0 {
             // Nothing was passed by anything.
-            self.timers.stop(Purpose::Reorder);
             return Found::default();
         }
         let standing = self.standing(now);
         let srtt = self.rtt.srtt();
         let map = &mut self.snd.map;
         let Repair::Timed(loss) = &mut self.snd.repair else { return Found::default() };
-        let found = loss.judge.detect(map, &standing, srtt);
+        if let Judge::Linux(rack) = &mut loss.judge
+            && !rack.take_advanced()
+            && on_ack
+        {
+            return Found::default();
+        }
+        loss.judge.detect(map, &standing, srtt)
+    }
+
+    /// Sets the timer for what may become lost, where that has one of its own.
+    pub(super) fn watch_reordering(&mut self, now: Instant, found: &Found) {
         match found.again_after {
             Some(after) => {
-                let at = match loss.judge {
-                    Judge::Linux(_) => self.clock.deadline(now, after + LINUX_TIMEOUT_MIN),
-                    Judge::Rfc(_) | Judge::FreeBsd(_) => now + after.max(Duration::from_micros(1)),
-                };
+                let at = now + after.max(Duration::from_micros(1));
                 self.timers.set(Purpose::Reorder, at);
             }
             None => self.timers.stop(Purpose::Reorder),
         }
-        found
     }
 
     /// The controller counts the packets delivered by an acknowledgment, `snd_una` has not moved yet.

@@ -116,7 +116,8 @@ impl Endpoint {
     pub(super) fn move_full(&mut self, now: Instant, at: Offset) {
         self.snd.max = at + self.mss();
         self.snd.nxt = self.snd.max;
-        self.snd.map.push(at, self.snd.max, now);
+        let sent_at = self.stamp_of_new(now);
+        self.snd.map.push(at, self.snd.max, sent_at);
     }
 
     #[inline(always)]
@@ -165,7 +166,8 @@ impl Endpoint {
     /// A probe of a closed window left; it may have taken a new byte along.
     fn note_probe(&mut self, end: Offset, now: Instant) {
         if end > self.snd.max {
-            self.snd.map.push(self.snd.max, end, now);
+            let sent_at = self.stamp_of_new(now);
+            self.snd.map.push(self.snd.max, end, sent_at);
             self.snd.max = end;
         }
     }
@@ -188,13 +190,16 @@ impl Endpoint {
                 self.totals.retransmitted_packets += packets;
             }
             let probe = plan.kind == SentKind::Again(Cause::LossProbe);
-            // Behind all that leaves at this very instant, so that none of it, arriving first, seems
-            // to have been sent later: in a kernel no two calls share an instant.
-            let at = cx.now + Duration::from_nanos(1);
+            // After all that was sent at this very instant, so that none of it, arriving first, seems to
+            // have been sent later: in a kernel no two calls share an instant.
+            let newest = self.snd.map.last().map_or(cx.now, |last| last.sent_at().max(cx.now));
+            let at = newest + Duration::from_nanos(1);
+            self.snd.resent_at = at;
             resent = self.snd.map.resend(plan.at, end.min(self.snd.max), at, probe);
         }
         if end > self.snd.max {
-            sent::push(&mut self.snd.map, plan.at.max(self.snd.max), end, plan.fin, mss, cx.now);
+            let (at, sent_at) = (plan.at.max(self.snd.max), self.stamp_of_new(cx.now));
+            sent::push(&mut self.snd.map, at, end, plan.fin, mss, sent_at);
             if plan.push && (end >= self.data_end() || plan.len < mss) {
                 // The PSH of a mere burst is in its clone only (__tcp_transmit_skb).
                 self.snd.map.mark_pushed();
@@ -222,10 +227,17 @@ impl Endpoint {
             self.watch_next_overdue(cx.now);
         }
         if again {
+            self.head_resent(cx.now, plan.at);
             self.watch_flight(cx.now);
         } else {
             self.note_flight(cx.now, plan.at);
         }
+    }
+
+    /// When new data that leaves now was sent: not before what was retransmitted at this very instant.
+    #[inline(always)]
+    fn stamp_of_new(&self, now: Instant) -> Instant {
+        now.max(self.snd.resent_at)
     }
 
     /// Data leaves while nothing is under way.
@@ -249,7 +261,8 @@ impl Endpoint {
     #[inline(always)]
     pub(super) fn watch_flight(&mut self, now: Instant) {
         self.plan_probe_timer(now);
-        if !self.timers.runs(Purpose::Retransmit) {
+        // A timer that waits for reordering is followed by one for the timeout.
+        if !self.timers.runs(Purpose::Retransmit) && !self.timers.runs(Purpose::Reorder) {
             self.arm_retransmit(now);
         }
     }

@@ -14,14 +14,17 @@ use crate::loss::Repair;
 const LEAST: Duration = Duration::from_millis(10);
 
 impl Endpoint {
-    /// An acknowledgment came, and `advances` or not: does it stop at data that was reported?
-    pub(super) fn heed_reneging(&mut self, now: Instant, advances: bool) {
+    /// An acknowledgment came, and `advances` or not: does it stop at data that was reported? Then the
+    /// timeout is near.
+    pub(super) fn heed_reneging(&mut self, now: Instant, advances: bool) -> bool {
         let linux = matches!(&self.snd.repair, Repair::Timed(loss) if loss.judge.takes_back());
-        if linux && advances && self.snd.map.reneged() {
+        let reneged = linux && advances && self.snd.map.reneged();
+        if reneged {
             let srtt = self.rtt.srtt().unwrap_or(Duration::ZERO);
             let half = Duration::from_micros(srtt.as_micros() / 2);
             self.timers.set(Purpose::Retransmit, self.clock.deadline(now, half.max(LEAST)));
         }
+        reneged
     }
 }
 

@@ -73,7 +73,8 @@ impl Endpoint {
     /// FreeBSD's RACK: the next packet's time (rack_timer_start), after one went in recovery.
     pub(crate) fn watch_next_overdue(&mut self, now: Instant) {
         if self.cc.in_recovery() && self.one_at_a_time() {
-            self.detect_losses(now);
+            let found = self.detect_losses(now, false);
+            self.watch_reordering(now, &found);
         }
     }
 

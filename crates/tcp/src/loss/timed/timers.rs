@@ -18,7 +18,13 @@ use crate::profile::ProbeRule;
 impl Endpoint {
     /// What was passed has had its time.
     pub(crate) fn on_reorder_timer<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
-        let found = self.detect_losses(cx.now);
+        let found = self.detect_losses(cx.now, false);
+        if self.has_one_timer() {
+            // tcp_rack_reo_timeout
+            self.rearm_timeout(cx.now, true);
+        } else {
+            self.watch_reordering(cx.now, &found);
+        }
         if let Some(burst) = timed_of!(self).judge.burst().filter(|_| found.packets > 0) {
             burst.drop_wait();
         }
