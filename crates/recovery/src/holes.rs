@@ -312,7 +312,9 @@ impl Holes {
         }
         self.delivered = update.delivered;
         self.sacked_bytes = (self.sacked_bytes + update.delivered).saturating_sub(left_edge);
-        self.lost_bytes = self.hole_bytes - self.not_lost(ack.t_maxseg);
+        if self.params.pipe == PipeRule::SackedAndLost {
+            self.lost_bytes = self.hole_bytes - self.not_lost(ack.t_maxseg);
+        }
         update
     }
 

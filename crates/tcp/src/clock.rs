@@ -15,6 +15,8 @@ pub(crate) struct KernelClock {
     tick_nanos: Option<NonZeroU64>,
     phase: Duration,
     timestamp_base: u32,
+    /// The timestamp clock advances with each tick (FreeBSD: getmicrouptime), not each millisecond.
+    by_ticks: bool,
 }
 
 impl KernelClock {
@@ -23,7 +25,13 @@ impl KernelClock {
     pub(crate) const fn new(hz: u32, phase: Duration, timestamp_base: u32) -> Self {
         let whole = hz > 0 && NANOS_PER_SECOND.is_multiple_of(hz as u64);
         let tick_nanos = if whole { NonZeroU64::new(NANOS_PER_SECOND / hz as u64) } else { None };
-        Self { hz, tick_nanos, phase, timestamp_base }
+        Self { hz, tick_nanos, phase, timestamp_base, by_ticks: false }
+    }
+
+    /// The same clock, whose timestamps are those of the last tick.
+    pub(crate) const fn with_timestamps_by_ticks(self, by_ticks: bool) -> Self {
+        // With more than 1,000 ticks a second time is taken once a millisecond (`tc_tick`).
+        Self { by_ticks: by_ticks && self.hz < 1_000, ..self }
     }
 
     /// How far into its tick it stood when the run began.
@@ -111,6 +119,10 @@ impl KernelClock {
 
     /// Value of the timestamp clock, which counts milliseconds in both systems.
     pub(crate) fn timestamp(&self, now: Instant) -> u32 {
+        if unlikely(self.by_ticks) {
+            let ms = self.tick(now) * 1_000 / u64::from(self.hz.max(1));
+            return self.timestamp_base.wrapping_add(ms as u32);
+        }
         self.timestamp_base.wrapping_add((self.nanos(now) / 1_000_000) as u32)
     }
 }
@@ -150,6 +162,16 @@ mod tests {
                 assert_eq!(at, clock.deadline(now, span), "{hz} {now:?} {span:?}");
             }
         }
+    }
+
+    #[test]
+    fn freebsds_timestamps_are_those_of_the_last_tick() {
+        // tcp_ts_getticks: getmicrouptime gives the time of the last hardclock.
+        let at = |hz, ms| {
+            let clock = KernelClock::new(hz, Duration::ZERO, 0).with_timestamps_by_ticks(true);
+            clock.timestamp(Instant::ZERO + Duration::from_millis(ms))
+        };
+        assert_eq!((at(100, 8), at(100, 33), at(1_000, 33), at(10_000, 33)), (0, 30, 33, 33));
     }
 
     #[test]

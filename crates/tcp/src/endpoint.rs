@@ -17,6 +17,7 @@ use crate::clock::KernelClock;
 pub use crate::config::{Config, Side};
 use crate::config::{Kept, Origin};
 use crate::ecn::Ecn;
+use crate::loss::Repair;
 use crate::output::Train;
 use crate::profile::{Family, RtoRule};
 use crate::receive_window::ReceiveWindow;
@@ -100,7 +101,8 @@ impl Endpoint {
     pub fn new(cfg: Config) -> Self {
         let profile = &cfg.profile;
         let mss = profile.mtu - cfg.ip.header_len() - 20;
-        let clock = KernelClock::new(profile.hz, cfg.clock_phase, cfg.timestamp);
+        let clock = KernelClock::new(profile.hz, cfg.clock_phase, cfg.timestamp)
+            .with_timestamps_by_ticks(profile.timestamps_by_ticks);
         let rtt = match profile.rto {
             RtoRule::FreeBsd => RttFreeBsd::new(profile.hz).into(),
             RtoRule::Rack(bounds) => RttRack::new(bounds).into(),
@@ -186,6 +188,8 @@ impl Endpoint {
         let taken = self.snd.buffer.write(bytes);
         if taken > 0 {
             cx.emit(|| Event::Wrote { bytes: taken as u32 });
+            // sosend_generic looks for room again after tcp_output, which may have enlarged the buffer.
+            self.snd.check_space |= matches!(self.snd.repair, Repair::Holes(_));
             self.call_output();
         }
         taken

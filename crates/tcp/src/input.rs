@@ -13,7 +13,7 @@ use crate::ack_policy::{Arrival, Decision, PlainArrival};
 use crate::endpoint::{Endpoint, Side, State};
 use crate::loss::Repair;
 use crate::output::Train;
-use crate::profile::{EchoRule, Family};
+use crate::profile::{AckRule, EchoRule, Family};
 use crate::receive_window::Arrived;
 use crate::sack_compression::BLOCKS_EXPECTED;
 
@@ -482,7 +482,10 @@ impl Endpoint {
     /// The next bytes of the stream have come.
     #[inline(always)]
     fn on_next_payload<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, payload: Payload) {
-        let filled_a_gap = !self.rcv.reassembly.is_empty();
+        // FreeBSD keeps a FIN that came too early among what is out of order (tcp_reass).
+        let fin_waits = self.rcv.fin.is_some()
+            && matches!(self.cfg.profile.acks, AckRule::FreeBsd { .. });
+        let filled_a_gap = !self.rcv.reassembly.is_empty() || fin_waits;
         let before = self.rcv.nxt;
         self.rcv.nxt = self.rcv.reassembly.advance(payload.right);
         self.rcv.pushed = payload.pushed;

@@ -279,7 +279,8 @@ impl Endpoint {
             AckRule::FreeBsd { .. } => self.rcv.delays_ack,
             AckRule::Linux { .. } | AckRule::Rfc { .. } => self.timers.runs(Purpose::DelayedAck),
         };
-        if self.rcv.fin.is_some() || delays {
+        let closed = self.rcv.fin.is_some_and(|fin| self.rcv.nxt > fin);
+        if closed || delays {
             return false;
         }
         let promised = self.rcv.adv.since(self.rcv.nxt).get();

@@ -83,6 +83,8 @@ pub struct Profile {
     pub loss_probes: bool,
     /// Limited transmit (RFC 3042): the first two duplicates each release a new segment.
     pub limited_transmit: bool,
+    /// The timestamp clock stands between two ticks of the kernel's clock.
+    pub timestamps_by_ticks: bool,
     /// Whose timestamp is echoed.
     pub echo: EchoRule,
     /// Segments without timestamps are dropped where timestamps were agreed (RFC 7323 3.2).

@@ -29,8 +29,8 @@ pub(crate) struct SendBuffer {
     used: u64,
     /// Payload of a full segment.
     mss: u64,
-    /// A writer found no room and waits to be woken (Linux SOCK_NOSPACE).
-    starved: bool,
+    /// Bytes for which a writer found no room and waits to be woken (Linux SOCK_NOSPACE); 0 if none.
+    wanted: u64,
     /// The application has said how large it is (Linux SOCK_SNDBUF_LOCK, FreeBSD SB_AUTOSIZE off).
     fixed: bool,
 }
@@ -41,7 +41,7 @@ impl SendBuffer {
             SendBufferRule::FreeBsd { space, .. } | SendBufferRule::Fixed { space } => space.get(),
             SendBufferRule::Linux { wmem } => wmem[1].get(),
         };
-        Self { profile: profile.clone(), size, used: 0, mss: 1, starved: false, fixed: false }
+        Self { profile: profile.clone(), size, used: 0, mss: 1, wanted: 0, fixed: false }
     }
 
     /// Reads that profile from now on, which says the same.
@@ -102,7 +102,7 @@ impl SendBuffer {
         };
         let taken = if space < least.min(offered) { 0 } else { room.min(offered) };
         self.used += taken;
-        self.starved = taken < offered;
+        self.wanted = offered - taken;
         taken
     }
 
@@ -113,23 +113,27 @@ impl SendBuffer {
 
     /// Should a writer that found no room be woken?
     pub(crate) fn writable(&mut self) -> bool {
-        if !self.starved {
+        if self.wanted == 0 {
             return false;
         }
         let space = self.capacity().saturating_sub(self.used);
         let enough = match self.profile.send_buffer {
-            SendBufferRule::FreeBsd { .. } => space >= FREEBSD_LOWAT,
+            // Every ACK wakes it, and it sleeps on while neither so much nor all of it fits
+            // (sosend_generic).
+            SendBufferRule::FreeBsd { .. } => space >= FREEBSD_LOWAT.min(self.wanted),
             // sk_stream_is_writeable: at least half of what is queued is free.
             SendBufferRule::Linux { .. } => space >= self.used / 2 && space > 0,
             SendBufferRule::Fixed { .. } => space > 0,
         };
-        self.starved = !enough;
+        if enough {
+            self.wanted = 0;
+        }
         enough
     }
 
     /// Is a writer asleep?
     pub(crate) const fn starved(&self) -> bool {
-        self.starved
+        self.wanted > 0
     }
 
     /// FreeBSD, on every pass of tcp_output: grows if the buffer is nearly full and what is in it
@@ -220,6 +224,18 @@ mod tests {
         assert!(buffer.writable());
         assert!(!buffer.writable(), "woken once");
         assert_eq!(buffer.write(5_000), 2_048);
+    }
+
+    #[test]
+    fn freebsd_wakes_a_writer_for_less_if_that_is_all_it_has_left() {
+        // sosend_generic: `space < resid && (atomic || space < so->so_snd.sb_lowat)` sleeps.
+        let mut buffer = freebsd();
+        assert_eq!(buffer.write(33_580 + 868), 33_580);
+        buffer.acknowledge(867);
+        assert!(!buffer.writable());
+        buffer.acknowledge(1);
+        assert!(buffer.writable());
+        assert_eq!(buffer.write(868), 868);
     }
 
     #[test]

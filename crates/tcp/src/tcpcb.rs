@@ -34,6 +34,7 @@ impl Endpoint {
             see("srtt", rtt.t_srtt() as u64);
             see("var", rtt.t_rttvar() as u64);
         }
+        see("sbcc", snd.buffer.used());
         see("hiwat", snd.buffer.capacity());
         if let Repair::Holes(loss) = &snd.repair {
             loss.inspect(&mut see);

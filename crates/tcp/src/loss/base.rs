@@ -60,12 +60,22 @@ impl Endpoint {
             self.snd.dup_acks = 0;
             self.snd.wl2 = ack;
             self.call_output();
-            self.wake_writer(cx);
+            self.wake_writer_after(cx);
             return;
         }
         let heard = self.hear(segment, ack, wnd);
         if self.acknowledge(cx, segment, seq, &heard, &rule) == Then::Window {
             self.take_window(seq, ack, wnd);
+            self.wake_writer_after(cx);
+        }
+    }
+
+    /// A writer that sleeps runs once the segment is processed: it finds the buffer as tcp_output has
+    /// left it.
+    fn wake_writer_after<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
+        if self.snd.due {
+            self.snd.check_space = true;
+        } else {
             self.wake_writer(cx);
         }
     }
@@ -429,7 +439,9 @@ impl Endpoint {
         let max = self.snd.max;
         let loss = holes_of!(self);
         loss.holes.bound_fack(th_ack, max);
-        let change = self.cc.on_recovered(&Recovered { th_ack, pipe: pipe.max(0) as u64 });
+        // An `int` is compared with an `uint32_t`: a negative pipe is large.
+        let pipe = u64::from(pipe as u32);
+        let change = self.cc.on_recovered(&Recovered { th_ack, pipe });
         let loss = holes_of!(self);
         loss.prr.prr_out = 0;
         if loss.rule.settle == SettleRule::AfterAdvancing {

@@ -138,9 +138,9 @@ impl Endpoint {
         }
     }
 
-    /// The same for those who know no negative number of bytes.
+    /// The same as the controllers take it, in 32 bits without a sign.
     pub(crate) fn holes_pipe(&self) -> u64 {
-        self.computed_pipe().max(0) as u64
+        u64::from(self.computed_pipe() as u32)
     }
 
     /// tcp_sack_partialack: an acknowledgment in recovery that reports nothing.

@@ -68,6 +68,9 @@ impl Endpoint {
             cx.emit(|| Event::Waiting(why));
         }
         self.snd.waiting = why;
+        if core::mem::take(&mut self.snd.check_space) {
+            self.wake_writer(cx);
+        }
     }
 
     /// What keeps more from being sent.

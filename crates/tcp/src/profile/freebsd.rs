@@ -105,6 +105,7 @@ pub(super) fn v13_0() -> Profile {
         loss: LossRule::Holes(HOLES_13_0),
         loss_probes: true,
         limited_transmit: true,
+        timestamps_by_ticks: true,
         echo: EchoRule::CoversLastAck,
         // net.inet.tcp.tolerate_missing_ts = 0
         strict_timestamps: true,

@@ -54,6 +54,7 @@ pub(super) fn v6_18() -> Profile {
         loss: LossRule::Timed(TimedRule::Linux),
         loss_probes: true,
         limited_transmit: true,
+        timestamps_by_ticks: false,
         echo: EchoRule::UpToLastAck,
         strict_timestamps: false,
         // tcp_invalid_ratelimit: one within half a second

@@ -41,6 +41,7 @@ pub(super) fn textbook() -> Profile {
         loss: LossRule::Timed(TimedRule::Rfc),
         loss_probes: true,
         limited_transmit: true,
+        timestamps_by_ticks: false,
         echo: EchoRule::UpToLastAck,
         strict_timestamps: true,
         // RFC 5961 section 7.

@@ -12,7 +12,7 @@ const FAST_RECOVERY: u32 = 0x0010_0000;
 /// Fields that mean something in a fast recovery only: behind one the kernel leaves what was there.
 const IN_RECOVERY: [&str; 4] = ["rec", "rfs", "prrd", "prro"];
 /// Fields that a write behind the same event changes too: rows are recorded before it.
-const AFTER_WRITE: [&str; 2] = ["nxt", "max"];
+const AFTER_WRITE: [&str; 3] = ["nxt", "max", "sbcc"];
 
 /// The first packet that differs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,7 +49,7 @@ pub(super) struct Comparison {
     /// Recorded control blocks, those with a field that differs, and the first of these.
     pub(super) rows: usize,
     pub(super) rows_off: usize,
-    pub(super) first_row: Option<String>,
+    pub(super) first_row: Option<(u64, String)>,
 }
 
 impl Comparison {
@@ -88,9 +88,16 @@ impl Comparison {
             let off = differences(row, fields);
             if !off.is_empty() {
                 self.rows_off += 1;
-                self.first_row.get_or_insert_with(|| format!("{} ns: {off}", row.ns));
+                self.first_row.get_or_insert((row.ns, off));
             }
         }
+    }
+
+    /// When the two runs part: in a packet or in a field of the control block before it.
+    pub(super) fn parts_at(&self) -> Option<u64> {
+        let row = self.first_row.as_ref().map(|&(ns, _)| ns);
+        let first = self.first?.ns();
+        Some(row.map_or(first, |ns| ns.min(first)))
     }
 
     /// Is every data packet the same?

@@ -132,9 +132,9 @@ fn compare_file(
             if let Some(first) = &comparison.first {
                 println!("  {first}");
             }
-            if let Some(row) = &comparison.first_row {
+            if let Some((ns, off)) = &comparison.first_row {
                 println!(
-                    "  tcpcb rows {} with a difference {}, first at {row}",
+                    "  tcpcb rows {} with a difference {}, first at {ns} ns: {off}",
                     comparison.rows, comparison.rows_off
                 );
             }
@@ -178,8 +178,8 @@ fn compare_one(
     };
     verdict.replayed += 1;
     let comparison = Comparison::of(recording, &run, tolerance);
-    let states = match &comparison.first {
-        Some(first) if in_full => states_around(recording, &run, first.ns()),
+    let states = match comparison.parts_at() {
+        Some(ns) if in_full => states_around(recording, &run, ns),
         _ => Vec::new(),
     };
     Some((comparison, states))
