@@ -460,7 +460,9 @@ impl Endpoint {
         self.snd.timed = None;
         self.snd.again = probes.then_some(Cause::Timeout);
         self.snd.dup_acks = 0;
-        self.end_limited_transmit();
+        if !matches!(self.snd.repair, Repair::Holes(_)) {
+            self.end_limited_transmit();
+        }
         if matches!(self.state, State::SynSent | State::SynReceived) {
             self.arm_retransmit(cx.now);
             self.call_output();

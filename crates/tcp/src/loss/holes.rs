@@ -48,7 +48,9 @@ impl HolesLoss {
         see("prrd", self.prr.prr_delivered);
         see("prro", self.prr.prr_out);
         see("nh", self.holes.len() as u64);
-        see("lostb", self.holes.lost_bytes());
+        if self.rule.params.pipe == PipeRule::SackedAndLost {
+            see("lostb", self.holes.lost_bytes());
+        }
     }
 
     /// More was reported than two segments: enough without a third duplicate.
