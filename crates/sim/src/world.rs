@@ -35,6 +35,8 @@ enum Wake {
     Card(u16),
     Timer(u32),
     App(u32),
+    /// The same behind all that was due at its moment when it was taken.
+    AppLast(u32),
 }
 
 const CLIENT: usize = 0;

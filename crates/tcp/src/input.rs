@@ -388,6 +388,14 @@ impl Endpoint {
             return;
         }
         let end = seq + u64::from(segment.payload);
+        if self.lists_blocks() {
+            if unlikely(seq < self.rcv.nxt) {
+                let nxt = self.rcv.nxt;
+                self.rcv.report.get_or_insert_default().on_old(seq, end.min(nxt), nxt);
+                self.rcv.ack_now = true;
+            }
+            return;
+        }
         if unlikely(seq < self.rcv.nxt) {
             self.rcv.duplicate.0 = Some((seq, end.min(self.rcv.nxt)));
         } else if seq > self.rcv.nxt && !self.rcv.reassembly.is_empty() {
@@ -396,6 +404,27 @@ impl Endpoint {
                 cold_path();
                 self.rcv.duplicate.0 = Some(overlap);
             }
+        }
+    }
+
+    /// Does it report from the list of FreeBSD (tcp_sack.c)?
+    #[inline(always)]
+    pub(crate) fn lists_blocks(&self) -> bool {
+        self.link.sack && matches!(self.cfg.profile.acks, AckRule::FreeBsd { .. })
+    }
+
+    /// `[left, right)` has arrived and was kept: notes what is to be reported of it.
+    fn report_arrival(&mut self, left: Offset, right: Offset, advanced: bool) {
+        if !self.lists_blocks() {
+            return;
+        }
+        let nxt = self.rcv.nxt;
+        if self.rcv.report.is_none() && nxt >= right {
+            return;
+        }
+        let report = self.rcv.report.get_or_insert_default();
+        if !(advanced && report.keeps_overlap(left, nxt)) {
+            report.on_arrival(left, right, nxt);
         }
     }
 
@@ -423,7 +452,9 @@ impl Endpoint {
         } as usize;
         let interrupts = self.rcv.compressed.waiting > 0
             && !self.rcv.reassembly.touches(payload.left, payload.right, BLOCKS_EXPECTED);
-        self.rcv.reassembly.insert(payload.left, payload.right, most);
+        if self.rcv.reassembly.insert(payload.left, payload.right, most) {
+            self.report_arrival(payload.left, payload.right, false);
+        }
         let (arrived, reach) =
             (self.arrived(cx.now, &payload, 0), self.rcv.reassembly.reach(self.rcv.nxt));
         let window_grew = self.rcv.window.on_gap(&arrived, reach, self.link.sack);
@@ -483,8 +514,8 @@ impl Endpoint {
     #[inline(always)]
     fn on_next_payload<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, payload: Payload) {
         // FreeBSD keeps a FIN that came too early among what is out of order (tcp_reass).
-        let fin_waits = self.rcv.fin.is_some()
-            && matches!(self.cfg.profile.acks, AckRule::FreeBsd { .. });
+        let fin_waits =
+            self.rcv.fin.is_some() && matches!(self.cfg.profile.acks, AckRule::FreeBsd { .. });
         let filled_a_gap = !self.rcv.reassembly.is_empty() || fin_waits;
         let before = self.rcv.nxt;
         self.rcv.nxt = self.rcv.reassembly.advance(payload.right);
@@ -493,7 +524,12 @@ impl Endpoint {
         let arrived = self.arrived(cx.now, &payload, len);
         let window_grew = self.rcv.window.on_data(&arrived);
         if payload.predicted {
+            if let Some(report) = &mut self.rcv.report {
+                report.forget();
+            }
             self.autosize(cx, len);
+        } else {
+            self.report_arrival(payload.left, payload.right, true);
         }
         self.signal(Signal::Readable);
         let plain = PlainArrival {

@@ -36,6 +36,7 @@ mod reassembly;
 mod receive_window;
 mod row;
 mod sack_compression;
+mod sack_report;
 mod send_buffer;
 mod sent;
 mod socket_options;

@@ -276,7 +276,7 @@ impl Endpoint {
     pub(crate) fn window_update_due(&mut self) -> bool {
         // FreeBSD holds it back only until the timer of a delayed ACK has been set (check_delack).
         let delays = match self.cfg.profile.acks {
-            AckRule::FreeBsd { .. } => self.rcv.delays_ack,
+            AckRule::FreeBsd { .. } => core::mem::take(&mut self.rcv.delays_ack),
             AckRule::Linux { .. } | AckRule::Rfc { .. } => self.timers.runs(Purpose::DelayedAck),
         };
         let closed = self.rcv.fin.is_some_and(|fin| self.rcv.nxt > fin);

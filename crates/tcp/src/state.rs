@@ -16,6 +16,7 @@ use crate::rates::Rates;
 use crate::reassembly::Reassembly;
 use crate::receive_window::ReceiveWindow;
 use crate::sack_compression::Compressed;
+use crate::sack_report::SackReport;
 use crate::send_buffer::SendBuffer;
 
 /// What the handshake settled.
@@ -117,6 +118,8 @@ pub(crate) struct Receive {
     pub(crate) reassembly: Reassembly,
     /// What has arrived twice, to be told with the next ACK (RFC 2883).
     pub(crate) duplicate: Apart<Twice>,
+    /// FreeBSD: the blocks to be reported, once there were any.
+    pub(crate) report: Option<Box<SackReport>>,
     pub(crate) policy: AckPolicy,
     /// Linux: ACKs that wait for more.
     pub(crate) compressed: Compressed,
@@ -224,6 +227,7 @@ impl Receive {
             window,
             reassembly: Reassembly::default(),
             duplicate: Apart::default(),
+            report: None,
             policy,
             compressed: Compressed::default(),
             fin: None,

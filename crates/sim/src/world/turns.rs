@@ -43,7 +43,14 @@ impl<O: Observer> World<'_, O> {
             Wake::Station(_) => {}
             Wake::Card(card) => self.run_card(card),
             Wake::Timer(index) => self.run_timer(index as usize),
-            Wake::App(index) => self.run_app(index as usize),
+            // What arrives at this very moment is received before a slow reader reads.
+            Wake::App(index)
+                if self.ends[index as usize].app.reads_slowly()
+                    && self.network.calendar.next_at() == Some(self.network.now) =>
+            {
+                self.network.calendar.push(self.network.now, Wake::AppLast(index));
+            }
+            Wake::App(index) | Wake::AppLast(index) => self.run_app(index as usize),
         }
     }
 

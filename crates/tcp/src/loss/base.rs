@@ -368,8 +368,8 @@ impl Endpoint {
         let ack = heard.th_ack;
         let bytes = ack - self.snd.una;
         let recovering = self.cc.in_recovery();
-        let ends = ack >= self.cc.recovery_point();
-        if recovering && ends && rule.settle == SettleRule::BeforeCounting {
+        let early = rule.settle == SettleRule::BeforeCounting;
+        if recovering && early && ack >= self.cc.recovery_point() {
             self.settle(cx, ack, (self.snd.max - ack) as i64);
         }
         self.undo_bad_timeout(cx, segment, rule);
@@ -405,8 +405,13 @@ impl Endpoint {
             if ack > end {
                 self.end_ecn_episode(cx, ack);
             }
-        } else if self.cc.in_recovery() && ends {
-            self.settle(cx, ack, self.computed_pipe());
+        } else if self.cc.in_recovery() && ack >= self.cc.recovery_point() {
+            // A timeout just undone may have brought back a recovery that is over.
+            if early {
+                self.cc.leave_recovery();
+            } else {
+                self.settle(cx, ack, self.computed_pipe());
+            }
         }
     }
 

@@ -62,7 +62,6 @@ impl Endpoint {
 
     /// The call is over, and something was sent.
     fn end_call<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
-        self.rcv.delays_ack = false;
         let why = self.why_base();
         if why != self.snd.waiting {
             cx.emit(|| Event::Waiting(why));
@@ -123,7 +122,7 @@ impl Endpoint {
         let mut more = hole.is_some();
         if len > mss {
             fin = false;
-            let tso = self.cfg.tso && hole.is_none() && self.rcv.reassembly.is_empty();
+            let tso = self.cfg.tso && hole.is_none() && !self.has_blocks();
             let most = if tso { self.tso_len(len, off, burst_max) } else { mss };
             more |= most < len || !tso;
             len = most;

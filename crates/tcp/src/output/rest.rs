@@ -79,7 +79,6 @@ impl Endpoint {
     pub(super) fn end_pass<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, why: Waiting) {
         self.snd.due = false;
         self.validate_bytes(Some(why));
-        self.rcv.delays_ack = false;
         if why != self.snd.waiting {
             cx.emit(|| Event::Waiting(why));
         }
@@ -112,6 +111,9 @@ impl Endpoint {
     /// Is there anything that SACK blocks would tell?
     #[inline(always)]
     pub(super) fn has_blocks(&self) -> bool {
+        if let Some(report) = &self.rcv.report {
+            return self.link.sack && !report.is_empty();
+        }
         self.link.sack && (self.rcv.duplicate.0.is_some() || !self.rcv.reassembly.is_empty())
     }
 
@@ -120,7 +122,15 @@ impl Endpoint {
     pub(super) fn write_blocks(&mut self, len: u64, slot: &mut Segment) {
         let most_blocks = if self.link.timestamps { 3 } else { 4 };
         // Data leaves no room for blocks, unless it is little.
-        if len == 0 || len + 4 + 8 * most_blocks as u64 <= self.mss() {
+        let fits = len == 0 || len + 4 + 8 * most_blocks as u64 <= self.mss();
+        if let Some(report) = &mut self.rcv.report {
+            if fits {
+                slot.options = report.blocks(self.rcv.irs, most_blocks).into();
+            }
+            report.on_sent(self.rcv.nxt);
+            return;
+        }
+        if fits {
             let duplicate = self.rcv.duplicate.0;
             if duplicate.is_some() {
                 self.rcv.duplicate.0 = None;
