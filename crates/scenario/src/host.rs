@@ -88,6 +88,13 @@ static RX_BUDGET: Key<Whole> = Key::optional(
     "no limit",
     "packets that one pass of the driver takes through the receive offload (iflib's rx_budget)",
 );
+static INTERRUPT_MODERATION: Key<Span> = Key::optional(
+    "interrupt_moderation",
+    Span { least: Duration::ZERO, usual: "us" },
+    "0us",
+    "received packets wait for the interrupt this long after the first of them, then all go through \
+     the receive offload in one pass (ethtool's rx-usecs); unlike `delay` it does not delay applications",
+);
 static KNOBS: Key<Knobs> = Key::optional(
     "knobs",
     Knobs,
@@ -110,6 +117,7 @@ pub(super) static SECTION: Section = Section {
         &LRO,
         &GRO,
         &RX_BUDGET,
+        &INTERRUPT_MODERATION,
         &KNOBS,
     ],
     one_of: &[],
@@ -181,6 +189,8 @@ pub(super) fn read(name: &str, node: &Node, reader: &mut Reader) -> Option<Host>
     let offload = offload::read(&fields, &LRO, &GRO, profile.as_ref(), reader);
     let delay = fields.get(&DELAY, reader).map_or(Duration::ZERO, |span| span.value);
     let clock_phase = fields.get(&CLOCK_PHASE, reader).map_or(Duration::ZERO, |span| span.value);
+    let moderation =
+        fields.get(&INTERRUPT_MODERATION, reader).map_or(Duration::ZERO, |span| span.value);
     let budget = fields.get(&RX_BUDGET, reader).and_then(|n| NonZeroU32::new(n.value as u32));
     let isn = fields.get(&ISN, reader).map(|number| number.value as u32);
     let timestamp = fields.get(&TIMESTAMP, reader).map(|number| number.value as u32);
@@ -192,7 +202,7 @@ pub(super) fn read(name: &str, node: &Node, reader: &mut Reader) -> Option<Host>
         profile: profile?,
         quic,
         cc: cc?,
-        offload: Offload { tso, budget, ..offload },
+        offload: Offload { tso, budget, moderation, ..offload },
         delay,
         clock_phase,
         isn,

@@ -27,6 +27,7 @@ timestamp = 495212525
 tso = true
 lro = { ack_limit = 4, length_limit = "65535B", counts_pure_acks = true, entries = 9, rss_hash = { decreasing = 4 }, flush = "5us" }
 rx_budget = 16
+interrupt_moderation = "30us"
 
 [host.sender.knobs]
 "net.inet.tcp.abc_l_var" = 44 # comment

@@ -1,7 +1,7 @@
 //! A host's network card: interrupt passes and receive offload.
 //!
 //! Packets that arrive wait for the interrupt, which comes a declared delay after the first of
-//! them; the driver then takes all that wait in one pass through LRO or GRO.
+//! them (that of the host and that of interrupt moderation); the driver then takes all that wait in one pass through LRO or GRO.
 
 use core::num::NonZeroU32;
 
@@ -41,7 +41,7 @@ impl Card {
         Self {
             merger,
             rss: HashField::new(offload.rss_hash, luck),
-            delay,
+            delay: delay + offload.moderation,
             flush: offload.flush,
             budget: offload.budget.map(NonZeroU32::get),
             waiting: Vec::new(),

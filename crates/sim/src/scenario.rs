@@ -78,6 +78,9 @@ pub struct Offload {
     /// Packets that one pass of the driver takes at most (`rx_budget` of FreeBSD's iflib
     /// drivers); what waits beyond goes through a pass of its own.
     pub budget: Option<NonZeroU32>,
+    /// Packets wait for the interrupt this long after the first of them (interrupt moderation,
+    /// `rx-usecs` of ethtool), besides the host's delay; the application does not.
+    pub moderation: Duration,
 }
 
 /// Merging of received packets.

@@ -54,13 +54,17 @@ fn a_receive() -> impl Strategy<Value = Receive> {
 fn an_offload() -> impl Strategy<Value = Offload> {
     let flush = select(vec![0, 0, 50, 1_000]);
     let budget = select(vec![0, 0, 1, 2, 5, 64]);
-    (any::<bool>(), a_receive(), flush, budget).prop_map(|(tso, receive, flush, budget)| Offload {
-        tso,
-        receive,
-        flush: us(flush),
-        budget: NonZeroU32::new(budget),
-        ..Offload::default()
-    })
+    let moderation = select(vec![0, 0, 0, 700]);
+    (any::<bool>(), a_receive(), flush, budget, moderation).prop_map(
+        |(tso, receive, flush, budget, moderation)| Offload {
+            tso,
+            receive,
+            flush: us(flush),
+            budget: NonZeroU32::new(budget),
+            moderation: us(moderation),
+            ..Offload::default()
+        },
+    )
 }
 
 fn a_host() -> impl Strategy<Value = Host> {

@@ -127,6 +127,9 @@ impl Machine {
         if luck.once_in(4) {
             self.set("rx_budget", luck.count(1..=64));
         }
+        if luck.once_in(8) {
+            self.set("interrupt_moderation", luck.span(1..=1_000));
+        }
     }
 
     fn clocks(&mut self, luck: &mut Luck) {

@@ -58,6 +58,8 @@ pub(super) struct Recording {
     pub(super) scenario: String,
     pub(super) packets: Vec<DataPacket>,
     pub(super) rows: Vec<Row>,
+    /// When the recording ends: once the reader has everything.
+    pub(super) end: u64,
 }
 
 impl Recording {
@@ -67,7 +69,7 @@ impl Recording {
         let name = parameters["name"].as_str().ok_or("the parameters have no name")?.to_owned();
         let scenario = scenario::text(&parameters).map_err(|error| format!("{name}: {error}"))?;
         let mut recording =
-            Self { name, parameters, scenario, packets: Vec::new(), rows: Vec::new() };
+            Self { name, parameters, scenario, packets: Vec::new(), rows: Vec::new(), end: 0 };
         let mut states = false;
         for line in rest.lines() {
             if line.starts_with('#') {
@@ -82,13 +84,16 @@ impl Recording {
 
     fn read_row(&mut self, line: &str) -> Option<()> {
         let (ns, text) = line.split_once(' ')?;
-        self.rows.push(Row { ns: ns.parse().ok()?, text: text.to_owned() });
+        let ns = ns.parse().ok()?;
+        self.end = self.end.max(ns);
+        self.rows.push(Row { ns, text: text.to_owned() });
         Some(())
     }
 
     fn read_packet(&mut self, line: &str) -> Option<()> {
         let mut fields = line.split(' ');
         let ns = fields.next()?.parse().ok()?;
+        self.end = self.end.max(ns);
         if fields.next() != Some(">") {
             return Some(());
         }
