@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::io::{self, BufWriter, StdoutLock, Write};
+use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -58,7 +58,7 @@ impl OutFile {
     pub(crate) fn create(path: &Path) -> Result<Self, Failure> {
         let failure = |error: &io::Error| Failure::file("write", path, error);
         let through = |file, is_standard_stream| {
-            let out = BufWriter::new(Sink { file, reader_gone: false });
+            let out = BufWriter::new(Sink::new(file));
             Ok(Self { named: path.to_owned(), out, temporary: None, is_standard_stream })
         };
         if let Some(stream) = standard_stream(path) {
@@ -80,7 +80,7 @@ impl OutFile {
         }
         let (file, temporary) =
             Temporary::beside(target, replaced.as_ref()).map_err(|e| failure(&e))?;
-        let out = BufWriter::new(Sink { file, reader_gone: false });
+        let out = BufWriter::new(Sink::new(file));
         let named = path.to_owned();
         Ok(Self { named, out, temporary: Some(temporary), is_standard_stream: false })
     }
@@ -119,14 +119,29 @@ impl Write for OutFile {
 #[derive(Debug)]
 struct Sink {
     file: File,
+    is_terminal: bool,
     /// Nobody reads the pipe any more.
     reader_gone: bool,
+}
+
+impl Sink {
+    fn new(file: File) -> Self {
+        Self { is_terminal: file.is_terminal(), file, reader_gone: false }
+    }
+
+    fn put(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if !self.is_terminal {
+            return self.file.write(bytes);
+        }
+        let mut terminal = Visible::new(&self.file);
+        terminal.write_all(bytes).and_then(|()| terminal.flush()).map(|()| bytes.len())
+    }
 }
 
 impl Write for Sink {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if !self.reader_gone {
-            match self.file.write(bytes) {
+            match self.put(bytes) {
                 Err(error) if error.kind() == io::ErrorKind::BrokenPipe => self.reader_gone = true,
                 other => return other,
             }
