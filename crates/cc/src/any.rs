@@ -195,6 +195,10 @@ impl Controller for AnyController {
         tell!(self, cc => cc.set_window(window));
     }
 
+    fn on_window_used(&mut self, window: Bytes) {
+        tell!(self, cc => cc.on_window_used(window));
+    }
+
     fn leave_recovery(&mut self) {
         tell!(self, cc => cc.leave_recovery());
     }

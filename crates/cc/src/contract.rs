@@ -269,6 +269,12 @@ pub trait Controller: Clone + Debug {
     /// Counts an acknowledgment and grows the window where the rules allow it.
     fn on_acked(&mut self, event: &Acked) -> Change;
 
+    /// The window that the stack's last call of its output routine was let through with (`cwnd_to_use`
+    /// of FreeBSD's RACK stack), by which that stack counts acknowledged bytes.
+    fn on_window_used(&mut self, window: Bytes) {
+        let _ = window;
+    }
+
     /// A duplicate acknowledgment (cc_ack_received of FreeBSD's base stack with `CC_DUPACK`). Most make
     /// nothing of it.
     fn on_duplicate(&mut self, event: &Acked) {

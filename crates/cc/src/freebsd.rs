@@ -28,6 +28,8 @@ pub(crate) struct Tcb {
     pub(crate) snd_recover: Offset,
     /// Bytes acknowledged beyond slow start and not yet turned into growth (`t_bytes_acked`).
     pub(crate) bytes_acked: u32,
+    /// The window by which these are counted where that is not `snd_cwnd` (`cwnd_to_use`).
+    pub(crate) window_used: Option<u32>,
     /// A window's worth of bytes was acknowledged (`CCF_ABC_SENTAWND`).
     pub(crate) sent_a_wnd: bool,
     pub(crate) in_fastrecovery: bool,
@@ -57,6 +59,7 @@ impl Tcb {
             snd_ssthresh: SSTHRESH_UNSET,
             snd_recover: Offset(0),
             bytes_acked: 0,
+            window_used: None,
             sent_a_wnd: false,
             in_fastrecovery: false,
             in_congrecovery: false,
@@ -115,8 +118,9 @@ impl Tcb {
                 }
             };
             self.bytes_acked = self.bytes_acked.wrapping_add(counted);
-            if self.bytes_acked >= self.snd_cwnd {
-                self.bytes_acked -= self.snd_cwnd;
+            let window = self.window_used.unwrap_or(self.snd_cwnd);
+            if self.bytes_acked >= window {
+                self.bytes_acked -= window;
                 self.sent_a_wnd = true;
             }
         } else {

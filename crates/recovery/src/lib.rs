@@ -6,7 +6,8 @@
 //!
 //! Losses: [`dsack`] (reports of duplicates), [`holes`] (FreeBSD's list of what is missing),
 //! [`sendmap`] (what is under way, packet by packet), [`rack`], [`rack_freebsd`] and [`tlp`] (losses
-//! told by time), [`burst_rack`] (its bursts), [`reordering`] (how far apart packets arrive), [`prr`]
+//! told by time), [`hpts_rack`], [`probe_rack`], [`burst_rack`] and [`goodput_rack`] (its timers and
+//! the pauses after bursts), [`reordering`] (how far apart packets arrive), [`prr`]
 //! (how much may be sent meanwhile), [`undo`] and [`rack_undo`] (it was needless).
 //!
 //! [`apart`] keeps what most connections never need out of their way.
@@ -19,7 +20,10 @@ pub mod apart;
 pub mod burst_rack;
 pub mod delivery_rate;
 pub mod dsack;
+pub mod goodput_rack;
 pub mod holes;
+pub mod hpts_rack;
+pub mod probe_rack;
 pub mod prr;
 pub mod rack;
 pub mod rack_freebsd;

@@ -6,8 +6,7 @@
 
 use units::{Duration, Instant, Offset};
 
-use crate::rack::Found;
-use crate::sendmap::{Piece, SendMap};
+use crate::sendmap::Piece;
 
 /// Round trip before any is known.
 const NO_RTT: Duration = Duration::from_secs(1);
@@ -160,48 +159,49 @@ impl RackFreeBsd {
         now >= seen
     }
 
-    /// Is a packet lost? With SACK it must have been passed; without, three duplicate acknowledgments
-    /// do as well.
-    pub fn is_lost(
-        piece: &Piece,
-        sack: bool,
-        dup_acks: u32,
-        thresh: Duration,
-        now: Instant,
-    ) -> bool {
-        let suspected = piece.passed() || (!sack && dup_acks >= DUP_THRESHOLD);
-        suspected && micros(now).saturating_sub(micros(piece.sent_at())) >= thresh.as_micros()
+    /// Is a packet that was passed, or had three duplicate acknowledgments, lost (tcp_rack_output)?
+    pub fn is_lost(piece: &Piece, dup_acks: u32, thresh: Duration, now: Instant) -> bool {
+        Self::is_suspected(piece, dup_acks) && Self::is_overdue(piece, thresh, now)
     }
 
-    /// Is the packet sent longest ago lost (tcp_rack_output)? The kernel asks before each
-    /// retransmission, so what is not due yet may still be saved by a wider threshold. Says when to
-    /// look again for the oldest that has been passed, at least a millisecond on (rack_timer_start).
-    pub fn look(
-        &self,
-        map: &mut SendMap,
-        sack: bool,
-        dup_acks: u32,
-        thresh: Duration,
-        now: Instant,
-    ) -> Found {
-        let Some(oldest) = map.oldest() else { return Found::default() };
-        let lost = Self::is_lost(oldest, sack, dup_acks, thresh, now);
-        let exp = oldest.sent_at() + thresh;
-        Found {
-            packets: u64::from(lost),
-            again_after: oldest.passed().then(|| exp.since(now).max(self.params.least_wait)),
-        }
+    /// Has it been passed, or had three duplicate acknowledgments?
+    pub const fn is_suspected(piece: &Piece, dup_acks: u32) -> bool {
+        piece.passed() || dup_acks >= DUP_THRESHOLD
+    }
+
+    /// Was it sent as long ago as the threshold (rack_check_recovery_mode)?
+    pub fn is_overdue(piece: &Piece, thresh: Duration, now: Instant) -> bool {
+        let since = micros(now).saturating_sub(micros(piece.sent_at()));
+        since > 0 && since >= thresh.as_micros()
+    }
+
+    /// Time until a packet is lost, at least a millisecond (rack_timer_start).
+    pub fn time_left(&self, piece: &Piece, thresh: Duration, now: Instant) -> Duration {
+        let exp = micros(piece.sent_at()) + thresh.as_micros();
+        let left = Duration::from_micros(exp.saturating_sub(micros(now)));
+        left.max(self.params.least_wait)
+    }
+
+    /// Longest threshold (`rack_rto_max`).
+    pub const fn longest(&self) -> Duration {
+        self.params.most
+    }
+
+    /// Shortest time to the next look.
+    pub const fn least_wait(&self) -> Duration {
+        self.params.least_wait
     }
 }
 
 /// A moment on the kernel's clock of microseconds.
-pub(crate) fn micros(at: Instant) -> u64 {
+pub fn micros(at: Instant) -> u64 {
     at.as_nanos() / 1_000
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sendmap::SendMap;
 
     fn at(us: u64) -> Instant {
         Instant::from_nanos(us * 1_000)
@@ -263,28 +263,31 @@ mod tests {
     fn the_oldest_packet_that_was_passed_is_lost_after_the_threshold() {
         let mut map = passed();
         let rack = RackFreeBsd::new(ThreshParams::DEFAULT);
-        let found = |map: &mut SendMap, now| {
-            let found = rack.look(map, true, 9, us(40_000), at(now));
-            (found.packets, found.again_after.map(Duration::as_micros))
+        let thresh = us(40_000);
+        let mut look = |now, resent: Option<(u64, u64)>| {
+            if let Some((place, when)) = resent {
+                map.resend(Offset(place), Offset(place + 10), at(when), false);
+            }
+            let oldest = map.oldest().copied().unwrap();
+            let lost = RackFreeBsd::is_lost(&oldest, 0, thresh, at(now));
+            (lost, rack.time_left(&oldest, thresh, at(now)).as_micros())
         };
-        assert_eq!(found(&mut map, 30_000), (0, Some(10_000)));
-        assert_eq!(found(&mut map, 39_999), (0, Some(1_000)));
-        assert_eq!(found(&mut map, 40_000), (1, Some(1_000)));
-        // Sent again it is the youngest; the next one's time comes a millisecond later.
-        map.resend(Offset(0), Offset(10), at(40_000), false);
-        assert_eq!(found(&mut map, 40_001), (0, Some(1_000)));
-        assert_eq!(found(&mut map, 41_000), (1, Some(1_000)));
-        map.resend(Offset(10), Offset(20), at(41_000), false);
+        assert_eq!(look(30_000, None), (false, 10_000));
+        assert_eq!(look(39_999, None), (false, 1_000));
+        assert_eq!(look(40_000, None), (true, 1_000));
+        // Retransmitted it is the youngest; the next one is due a millisecond later.
+        assert_eq!(look(40_001, Some((0, 40_000))), (false, 1_000));
+        assert_eq!(look(41_000, None), (true, 1_000));
         // The fourth was not passed.
-        assert_eq!(found(&mut map, 99_000), (0, None));
+        assert!(!look(99_000, Some((10, 41_000))).0);
     }
 
     #[test]
-    fn three_duplicates_do_without_sack() {
+    fn three_duplicates_suspect_a_segment_as_a_report_does() {
         let mut map = SendMap::new();
         map.push(Offset(0), Offset(10), at(0));
-        let rack = RackFreeBsd::new(ThreshParams::DEFAULT);
-        let mut lost = |dup_acks| rack.look(&mut map, false, dup_acks, us(40), at(50));
-        assert_eq!((lost(2).packets, lost(3).packets), (0, 1));
+        let oldest = map.oldest().copied().unwrap();
+        let lost = |dup_acks, now| RackFreeBsd::is_lost(&oldest, dup_acks, us(40), at(now));
+        assert_eq!([lost(2, 50), lost(3, 39), lost(3, 40)], [false, false, true]);
     }
 }

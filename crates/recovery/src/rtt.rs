@@ -63,7 +63,7 @@ impl RttEstimator {
     pub fn on_timeout(&mut self, shift: u32) {
         match self {
             Self::FreeBsd(rtt) => rtt.on_timeout(shift),
-            Self::Rack(rtt) => rtt.on_timeout(),
+            Self::Rack(rtt) => rtt.on_timeout(shift),
             Self::Linux(rtt) => rtt.on_timeout(),
             Self::Rfc(rtt) => rtt.on_timeout(),
         }

@@ -63,14 +63,36 @@ impl RttRack {
             }
         };
         self.srtt = Some(srtt);
-        let (least, most) = (self.bounds.least.as_micros(), self.bounds.most.as_micros());
-        self.rto = ((srtt + 4 * self.rttvar).max(least) + SLOP).min(most);
+        self.rto = self.bounded(self.value()).max(sample + 2).min(self.bounds.most.as_micros());
         Duration::from_micros(rtt)
     }
 
-    /// Backs off.
-    pub fn on_timeout(&mut self) {
-        self.rto = (2 * self.rto).min(self.bounds.most.as_micros());
+    /// Backs off: the timer fired for the `shift`-th time in a row, from 1 (rack_timeout_rxt). After
+    /// the third the smoothed round trip counts as variance until there is a sample.
+    pub fn on_timeout(&mut self, shift: u32) {
+        self.rto = self.bounded(self.value() << shift.min(9));
+        if shift > 3 {
+            self.rttvar += self.srtt.take().unwrap_or(0);
+        }
+    }
+
+    /// Something was acknowledged: the timeout is as before it backed off (rack_process_ack).
+    pub fn end_backoff(&mut self) {
+        self.rto = self.bounded(self.value());
+    }
+
+    /// `RACK_REXMTVAL`.
+    fn value(&self) -> u64 {
+        match (self.srtt, self.rttvar) {
+            (None, 0) => FIRST,
+            (srtt, rttvar) => srtt.unwrap_or(0) + 4 * rttvar,
+        }
+        .max(self.bounds.least.as_micros())
+    }
+
+    /// `RACK_TCPT_RANGESET`: the slop is added before the bounds.
+    fn bounded(&self, value: u64) -> u64 {
+        (value + SLOP).min(self.bounds.most.as_micros())
     }
 
     /// Retransmission timeout in force, backed off.
@@ -81,8 +103,7 @@ impl RttRack {
     /// How long all timeouts of a connection that is given up take (rack_timeout_persist):
     /// `TCP_REXMTVAL`, which has no slop, times `tcp_totbackoff`.
     pub fn all_timeouts(&self) -> Duration {
-        let value = self.srtt.map_or(FIRST, |srtt| srtt + 4 * self.rttvar);
-        Duration::from_micros(value.max(self.bounds.least.as_micros()) * 2_559)
+        Duration::from_micros(self.value() * 2_559)
     }
 
     /// Smoothed round-trip time; `None` before the first sample.
@@ -126,9 +147,26 @@ mod tests {
     }
 
     #[test]
-    fn it_backs_off_to_four_seconds() {
+    fn it_backs_off_to_four_seconds_and_the_slop_is_added_once() {
         let mut rtt = RttRack::default();
-        (0..5).for_each(|_| rtt.on_timeout());
-        assert_eq!(rtt.rto(), Duration::from_secs(4));
+        rtt.on_sample(&sample(45_000));
+        // 45.001 + 4 * 22.5 is 135.001 ms.
+        let mut backed_off = |shift| {
+            rtt.on_timeout(shift);
+            rtt.rto().as_micros()
+        };
+        let first = [1, 2, 3].map(&mut backed_off);
+        assert_eq!(first, [470_002, 740_004, 1_280_008]);
+        assert_eq!((backed_off(4), backed_off(5)), (2_360_016, 4_000_000));
+        assert_eq!(rtt.srtt(), None);
+    }
+
+    #[test]
+    fn an_acknowledgment_ends_the_backoff() {
+        let mut rtt = RttRack::default();
+        rtt.on_sample(&sample(45_000));
+        rtt.on_timeout(1);
+        rtt.end_backoff();
+        assert_eq!(rtt.rto(), Duration::from_micros(335_001));
     }
 }

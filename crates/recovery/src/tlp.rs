@@ -1,7 +1,7 @@
 //! Tail loss probes: one packet when acknowledgments stay away.
 //!
 //! Source: RFC 8985 section 7; tcp_output.c of Linux 6.18 (tcp_schedule_loss_probe,
-//! tcp_send_loss_probe); tcp_stacks/rack.c of FreeBSD (rack_calc_thresh_tlp, rack_timer_start).
+//! tcp_send_loss_probe). FreeBSD's RACK stack has a rule of its own ([`crate::probe_rack`]).
 
 use units::{Duration, Offset};
 
@@ -13,38 +13,6 @@ const NO_SRTT: Duration = Duration::from_secs(1);
 const LINUX_ALONE: Duration = Duration::from_millis(200);
 /// Linux: jiffies that are added (`TCP_TIMEOUT_MIN`).
 const LINUX_JIFFIES: u64 = 2;
-/// The knobs of FreeBSD's RACK.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
-pub struct RackPto {
-    /// This share of a round trip is added; 0 counts as 1 (`rack_tlp_thresh`).
-    pub divisor: u32,
-    /// RACK's round trip counts where it is longer than the smoothed one (`rack_tlp_use_greater`).
-    pub use_greater: bool,
-    /// Allowance for a delayed acknowledgment (`rack_delayed_ack_time`).
-    pub delayed_ack: Duration,
-    /// Shortest time (`rack_tlp_min`).
-    pub least: Duration,
-}
-
-impl RackPto {
-    /// The defaults of 14.3 and main.
-    pub const DEFAULT: Self = Self {
-        divisor: 1,
-        use_greater: true,
-        delayed_ack: Duration::from_millis(40),
-        least: Duration::from_millis(10),
-    };
-
-    // What it is asked with is handed over piece by piece: others keep theirs in registers.
-    #[inline(never)]
-    fn pto(&self, srtt: Duration, rack_rtt: Duration, alone: bool, rto: Duration) -> Duration {
-        let srtt = if self.use_greater { srtt.max(rack_rtt) } else { srtt };
-        let share = |divisor: u32| Duration::from_micros(srtt.as_micros() / u64::from(divisor));
-        let alone = if alone { srtt + share(2) + self.delayed_ack } else { Duration::ZERO };
-        let thresh = srtt + share(self.divisor.max(1));
-        thresh.max(alone).min(rto).max(self.least)
-    }
-}
 
 /// How long to wait for an acknowledgment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
@@ -59,17 +27,13 @@ pub enum PtoRule {
         /// Jiffies per second.
         hz: u32,
     },
-    /// FreeBSD's RACK: for a single packet at least one and a half round trips and 40 ms.
-    FreeBsd(RackPto),
 }
 
 /// What the time depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PtoInput {
-    /// Smoothed round trip, if there was a sample. FreeBSD takes RACK's round trip if that is longer.
+    /// Smoothed round trip, if there was a sample.
     pub srtt: Option<Duration>,
-    /// Round trip of the packet judged newest ([`crate::rack::Rack::rtt`]).
-    pub rack_rtt: Duration,
     /// A single packet is under way.
     pub alone: bool,
     /// Time until the retransmission timer would fire.
@@ -97,7 +61,6 @@ impl PtoRule {
                 };
                 srtt + srtt + more
             }
-            Self::FreeBsd(knobs) => return knobs.pto(srtt, input.rack_rtt, input.alone, input.rto),
         };
         pto.min(input.rto)
     }
@@ -137,24 +100,20 @@ pub struct ProbeAck {
 /// Probes of one connection.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
 pub struct Tlp {
-    /// Probes in a row without new data acknowledged between: 1 for RFC 8985 and Linux, 2 for FreeBSD's
-    /// RACK (`rack_tlp_limit`).
-    limit: u8,
-    probes: u8,
     probe: Option<Probe>,
     /// A round trip has been sampled since the last probe.
     sampled: bool,
 }
 
 impl Tlp {
-    /// At most `limit` probes in a row.
-    pub const fn new(limit: u8) -> Self {
-        Self { limit, probes: 0, probe: None, sampled: true }
+    /// No probe was sent.
+    pub const fn new() -> Self {
+        Self { probe: None, sampled: true }
     }
 
-    /// May a probe be planned (section 7.2)? Only outside of recovery, with SACK: the caller's part.
+    /// May a probe be planned (section 7.2)? One at a time, and a round trip sampled between two.
     pub const fn allowed(&self) -> bool {
-        self.probes < self.limit && (self.sampled || self.probes > 0)
+        self.probe.is_none() && self.sampled
     }
 
     /// Is a probe under way, for all that is known?
@@ -166,7 +125,6 @@ impl Tlp {
     /// A probe left; `repeats` if it was the highest packet again for want of new data.
     pub const fn on_probe(&mut self, snd_nxt: Offset, repeats: bool) {
         self.probe = Some(Probe { end: snd_nxt, repeats });
-        self.probes = self.probes.saturating_add(1);
         self.sampled = false;
     }
 
@@ -175,17 +133,9 @@ impl Tlp {
         self.sampled = true;
     }
 
-    /// New data was acknowledged. While a single probe is allowed it counts until its verdict.
-    pub const fn on_progress(&mut self) {
-        if self.limit > 1 || self.probe.is_none() {
-            self.probes = 0;
-        }
-    }
-
     /// The retransmission timer fired, or a recovery began: a probe has no verdict any more.
     pub const fn forget(&mut self) {
         self.probe = None;
-        self.probes = 0;
     }
 
     /// What an acknowledgment says of the probe (TLP_process_ack).
@@ -208,6 +158,12 @@ impl Tlp {
     }
 }
 
+impl Default for Tlp {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -217,7 +173,7 @@ mod tests {
     }
 
     fn input(srtt: u64, alone: bool) -> PtoInput {
-        PtoInput { srtt: Some(us(srtt)), rack_rtt: us(0), alone, rto: Duration::from_secs(9) }
+        PtoInput { srtt: Some(us(srtt)), alone, rto: Duration::from_secs(9) }
     }
 
     #[test]
@@ -230,22 +186,13 @@ mod tests {
         let linux = PtoRule::Linux { hz: 250 };
         assert_eq!(linux.pto(&input(48_250, false)), us(104_500));
         assert_eq!(linux.pto(&input(48_250, true)), us(296_500));
-        let freebsd = PtoRule::FreeBsd(RackPto::DEFAULT);
-        assert_eq!(freebsd.pto(&input(40_000, false)), us(80_000));
-        assert_eq!(freebsd.pto(&input(40_000, true)), us(100_000));
-        assert_eq!(
-            freebsd.pto(&PtoInput { rack_rtt: us(50_000), ..input(40_000, false) }),
-            us(100_000)
-        );
-        assert_eq!(freebsd.pto(&input(1_000, false)), us(10_000));
     }
 
     #[test]
     fn never_later_than_the_timeout_and_a_second_without_a_sample() {
-        for rule in [PtoRule::Linux { hz: 250 }, PtoRule::FreeBsd(RackPto::DEFAULT)] {
-            assert_eq!(rule.pto(&PtoInput { rto: us(70_000), ..input(40_000, false) }), us(70_000));
-            assert_eq!(rule.pto(&PtoInput { srtt: None, ..input(0, false) }), us(1_000_000));
-        }
+        let rule = PtoRule::Linux { hz: 250 };
+        assert_eq!(rule.pto(&PtoInput { rto: us(70_000), ..input(40_000, false) }), us(70_000));
+        assert_eq!(rule.pto(&PtoInput { srtt: None, ..input(0, false) }), us(1_000_000));
     }
 
     fn ack(th_ack: u64) -> ProbeAck {
@@ -255,7 +202,7 @@ mod tests {
     #[test]
     fn the_acknowledgment_of_a_probe_tells_whether_it_repaired_a_loss() {
         let verdict = |repeats, ack: ProbeAck| {
-            let mut tlp = Tlp::new(1);
+            let mut tlp = Tlp::new();
             tlp.on_probe(Offset(100), repeats);
             tlp.on_ack(&ack)
         };
@@ -270,22 +217,12 @@ mod tests {
 
     #[test]
     fn one_probe_at_a_time_and_a_sample_between_two() {
-        let mut tlp = Tlp::new(1);
+        let mut tlp = Tlp::new();
         assert!(tlp.allowed());
         tlp.on_probe(Offset(100), true);
         assert!(!tlp.allowed());
-        tlp.on_progress();
         assert_eq!(tlp.on_ack(&ack(101)), Verdict::RepairedLoss);
         assert!(!tlp.allowed());
-        tlp.on_rtt_sample();
-        assert!(tlp.allowed());
-        // FreeBSD's RACK sends two in a row.
-        let mut tlp = Tlp::new(2);
-        tlp.on_probe(Offset(100), true);
-        assert!(tlp.allowed());
-        tlp.on_probe(Offset(100), true);
-        assert!(!tlp.allowed());
-        tlp.on_progress();
         tlp.on_rtt_sample();
         assert!(tlp.allowed());
     }

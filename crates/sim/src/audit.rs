@@ -148,7 +148,7 @@ fn brake(scenario: &Scenario, (host, peer): (usize, usize)) -> Brake {
         LossRule::Duplicates => Brake::Flight,
         LossRule::Holes(_) => Brake::Since,
         LossRule::Timed(TimedRule::Rfc | TimedRule::Linux) => Brake::Pipe,
-        LossRule::Timed(TimedRule::Rack(_)) => Brake::Credit,
+        LossRule::Rack(_) => Brake::Credit,
     }
 }
 

@@ -1,8 +1,6 @@
 //! What an acknowledgment means to the sender (RFC 9293 3.10.7.4, RFC 5681, RFC 6582; the ACK
 //! half of tcp_do_segment of FreeBSD and tcp_ack of Linux), and what its timers do.
 
-use core::hint::cold_path;
-
 use cc::{AckSample, Acked, Change, Congested, Controller, Recovered, Signal as Sign, Smoothed};
 use machine::{Cx, Signal};
 use packet::{Options, Segment};
@@ -57,21 +55,18 @@ impl Endpoint {
         ack: Offset,
         wnd: u64,
     ) {
-        if ack >= self.snd.una {
+        if ack >= self.snd.una || self.is_rack() {
             let heard = self.hear(segment, ack, wnd);
             match self.snd.repair {
                 Repair::Holes(_) => {}
                 Repair::Timed(_) => self.timed_ack(cx, segment, &heard),
+                Repair::Rack(_) => self.rack_ack(cx, segment, &heard),
                 Repair::Duplicates if ack > self.snd.una => {
                     self.on_new_ack(cx, segment, &heard);
                 }
                 Repair::Duplicates if self.is_duplicate(&heard) => self.on_dup_ack(cx),
                 Repair::Duplicates => {}
             }
-        } else {
-            cold_path();
-            let heard = self.hear(segment, ack, wnd);
-            self.late_ack(cx, segment, &heard);
         }
         if unlikely(self.ecn.echoed(segment.flags)) {
             self.on_ecn_echo(cx, ack);
@@ -115,7 +110,7 @@ impl Endpoint {
         } else {
             match self.snd.repair {
                 Repair::Duplicates => self.duplicates_settle(cx, ack, bytes),
-                Repair::Holes(_) | Repair::Timed(_) => {}
+                Repair::Holes(_) | Repair::Timed(_) | Repair::Rack(_) => {}
             }
         }
         let nsegs = heard.nsegs;
@@ -237,7 +232,7 @@ impl Endpoint {
     pub(crate) fn pipe(&self) -> u64 {
         match &self.snd.repair {
             Repair::Holes(_) => self.holes_pipe(),
-            Repair::Timed(_) => self.snd.map.sums().pipe(),
+            Repair::Timed(_) | Repair::Rack(_) => self.snd.map.sums().pipe(),
             Repair::Duplicates => self.snd.max - self.snd.una,
         }
     }
@@ -384,7 +379,7 @@ impl Endpoint {
 
     /// A round trip was measured, and by the newest segment acknowledged that one.
     #[inline(always)]
-    fn note_rtt<R: Recorder>(
+    pub(crate) fn note_rtt<R: Recorder>(
         &mut self,
         cx: &mut Cx<'_, R>,
         ack: Offset,
@@ -423,8 +418,11 @@ impl Endpoint {
 
     /// A timer fired.
     pub(crate) fn on_timer<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, purpose: Purpose) {
-        cx.emit(|| Event::Timer(purpose));
         self.snd.train = Train::NONE;
+        if self.on_wheel(purpose) {
+            return;
+        }
+        cx.emit(|| Event::Timer(purpose));
         match purpose {
             Purpose::DelayedAck => {
                 if self.rcv.compressed.waiting == 0 {
@@ -496,7 +494,7 @@ impl Endpoint {
         match self.snd.repair {
             Repair::Timed(_) if marks_first => {}
             Repair::Timed(_) => self.timed_timeout(cx.now),
-            Repair::Holes(_) | Repair::Duplicates => {
+            Repair::Holes(_) | Repair::Duplicates | Repair::Rack(_) => {
                 self.snd.nxt = self.snd.una;
                 self.snd.resend_cause = Cause::Timeout;
             }

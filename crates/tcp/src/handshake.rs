@@ -98,13 +98,17 @@ impl Endpoint {
 
     /// The ACK of our SYN-ACK; its window is scaled.
     pub(crate) fn on_handshake_ack<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, segment: &Segment) {
-        self.take_rtt(cx, segment, Offset(1), &Delivered::default());
+        let syn = self.take_syn_rtt(cx, segment);
+        if syn.is_none() {
+            self.take_rtt(cx, segment, Offset(1), &Delivered::default());
+        }
         self.snd.una = Offset(1);
         self.snd.wnd = self.scaled_window(segment);
         self.snd.max_wnd = self.snd.wnd;
         self.snd.wl1 = Offset(1);
         self.snd.wl2 = Offset(1);
         self.establish(cx);
+        self.begin_rack(syn);
     }
 
     /// The peer's SYN-ACK acknowledges our SYN; all that is left to do where both sides had opened
@@ -114,13 +118,17 @@ impl Endpoint {
         cx: &mut Cx<'_, R>,
         segment: &Segment,
     ) {
-        self.take_rtt(cx, segment, Offset(1), &Delivered::default());
+        let syn = self.take_syn_rtt(cx, segment);
+        if syn.is_none() {
+            self.take_rtt(cx, segment, Offset(1), &Delivered::default());
+        }
         self.snd.una = Offset(1);
         self.snd.wnd = u64::from(segment.window);
         self.snd.max_wnd = self.snd.wnd;
         self.snd.wl2 = Offset(1);
         self.rcv.ack_now = true;
         self.establish(cx);
+        self.begin_rack(syn);
     }
 
     /// Window of a segment that is no SYN, in bytes.

@@ -76,7 +76,7 @@ impl Endpoint {
         let sums = self.snd.map.sums();
         let sacked = match self.snd.repair {
             Repair::Duplicates => u64::from(self.snd.dup_acks),
-            Repair::Holes(_) | Repair::Timed(_) => sums.sacked.packets,
+            Repair::Holes(_) | Repair::Timed(_) | Repair::Rack(_) => sums.sacked.packets,
         };
         let written = self.snd.buffer.used();
         let sent = self.snd.max.min(self.data_end()).since(self.snd.una).get();

@@ -1,10 +1,11 @@
 //! How losses are found and repaired, one file for each way: by duplicate acknowledgments alone
-//! (`duplicates`, RFC 6582), as FreeBSD's base stack does (`base`, with the scoreboard in `holes`), or
-//! by the time packets were sent (`timed`, RACK-TLP).
+//! (`duplicates`, RFC 6582), as FreeBSD's base stack does (`base`, with the scoreboard in `holes`), by
+//! the time packets were sent (`timed`, RACK-TLP), or as FreeBSD's RACK stack does (`rack`).
 
 mod base;
 mod duplicates;
 mod holes;
+mod rack;
 mod timed;
 
 use packet::Segment;
@@ -12,6 +13,7 @@ use recovery::dsack::Block;
 use units::Offset;
 
 pub(crate) use holes::HolesLoss;
+pub(crate) use rack::RackLoss;
 pub(crate) use timed::TimedLoss;
 
 use crate::endpoint::Endpoint;
@@ -26,6 +28,8 @@ pub(crate) enum Repair {
     Holes(Box<HolesLoss>),
     /// RACK-TLP.
     Timed(TimedLoss),
+    /// FreeBSD's RACK stack.
+    Rack(Box<RackLoss>),
 }
 
 impl Repair {
@@ -34,7 +38,8 @@ impl Repair {
         match profile.loss {
             LossRule::Holes(rule) => Self::Holes(Box::new(HolesLoss::new(rule))),
             LossRule::Timed(rule) if sack => Self::Timed(TimedLoss::new(rule, profile.hz)),
-            LossRule::Timed(_) | LossRule::Duplicates => Self::Duplicates,
+            LossRule::Rack(rule) if sack => Self::Rack(Box::new(RackLoss::new(rule))),
+            LossRule::Timed(_) | LossRule::Rack(_) | LossRule::Duplicates => Self::Duplicates,
         }
     }
 }

@@ -18,7 +18,7 @@ use cc::{Controller, Idle};
 use machine::Cx;
 use packet::{Flags, Segment};
 use record::{Cause, Event, Purpose, Recorder, SentKind, Waiting};
-use units::{Instant, Offset, SeqNum, unlikely};
+use units::{Offset, SeqNum, unlikely};
 
 use crate::endpoint::{Endpoint, State};
 use crate::loss::Repair;
@@ -32,14 +32,14 @@ const LARGEST_BURST: u64 = 65_535;
 
 /// What a pass decided to send.
 #[derive(Debug, Clone, Copy)]
-struct Plan {
-    at: Offset,
-    len: u64,
-    fin: bool,
-    push: bool,
-    kind: SentKind,
+pub(crate) struct Plan {
+    pub(crate) at: Offset,
+    pub(crate) len: u64,
+    pub(crate) fin: bool,
+    pub(crate) push: bool,
+    pub(crate) kind: SentKind,
     /// Another pass follows.
-    more: bool,
+    pub(crate) more: bool,
 }
 
 impl Endpoint {
@@ -86,12 +86,10 @@ impl Endpoint {
             }
             _ => {}
         }
-        if self.waits_after_burst(cx.now) {
-            self.end_pass(cx, Waiting::Pacing);
-            return Err(Waiting::Pacing);
+        if self.is_rack() {
+            return self.rack_pass(cx, slot);
         }
         if core::mem::take(&mut self.snd.fresh) {
-            self.begin_burst();
             self.begin_output(cx);
         }
         if let (Repair::Holes(_), BurstRule::FreeBsd { max }, None) =
@@ -107,7 +105,7 @@ impl Endpoint {
             Ok(self.plan_probe(probe))
         } else if self.is_whole() && self.holds_back(cx.now) {
             Err(Waiting::Pacing)
-        } else if let Some(plan) = self.plan_repair(cx.now) {
+        } else if let Some(plan) = self.plan_repair() {
             Ok(plan)
         } else if self.snd.buffer.used() == 0 && !self.fin_wanted() {
             Err(if self.snd.fin { Waiting::Done } else { Waiting::Application })
@@ -123,8 +121,6 @@ impl Endpoint {
         match planned {
             Ok(plan) => {
                 self.snd.due = plan.more;
-                let again = plan.at < self.snd.max && plan.len > 0;
-                self.burst_sent(cx.now, plan.len, again, plan.more);
                 let plain = plan.kind == SentKind::New && plan.more && !plan.push;
                 if plain && plan.len == self.mss() && !self.is_whole() {
                     self.build_new(cx, slot);
@@ -137,11 +133,58 @@ impl Endpoint {
                 Ok(())
             }
             Err(why) => {
-                self.end_burst(cx.now);
                 self.end_pass(cx, why);
                 if unlikely(matches!(why, Waiting::PeerWindow | Waiting::SmallSegment)) {
                     self.watch_window(cx);
                 }
+                if self.rcv.ack_now || self.window_update_due() {
+                    self.build_ack_apart(cx, slot);
+                    return Ok(());
+                }
+                Err(why)
+            }
+        }
+    }
+
+    /// One pass of rack_output.
+    #[inline(never)]
+    fn rack_pass<R: Recorder>(
+        &mut self,
+        cx: &mut Cx<'_, R>,
+        slot: &mut Segment,
+    ) -> Result<(), Waiting> {
+        if let Some(probe) = self.snd.probe.take() {
+            let plan = self.plan_probe(probe);
+            self.build(cx, &plan, slot);
+            return Ok(());
+        }
+        if core::mem::take(&mut self.snd.fresh) {
+            if let Some(why) = self.begin_rack_call(cx) {
+                if self.reset.is_some() {
+                    return self.pass(cx, slot);
+                }
+                self.end_pass(cx, why);
+                return Err(why);
+            }
+            self.begin_output(cx);
+        }
+        match self.plan_rack(cx) {
+            Ok((plan, left)) => {
+                self.snd.due = true;
+                self.build(cx, &plan, slot);
+                self.end_rack_segment(cx.now, plan.kind, left, plan.more);
+                if !self.snd.due {
+                    self.validate_bytes(None);
+                }
+                Ok(())
+            }
+            Err(why) => {
+                self.end_pass(cx, why);
+                let shut = self.snd.wnd == 0 && self.snd.buffer.used() > 0;
+                if unlikely(shut || matches!(why, Waiting::PeerWindow | Waiting::SmallSegment)) {
+                    self.watch_window(cx);
+                }
+                self.end_rack_call(cx.now, why);
                 if self.rcv.ack_now || self.window_update_due() {
                     self.build_ack_apart(cx, slot);
                     return Ok(());
@@ -175,20 +218,19 @@ impl Endpoint {
 
     /// A probe, or something lost that may go again now.
     #[inline(always)]
-    fn plan_repair(&mut self, now: Instant) -> Option<Plan> {
+    fn plan_repair(&mut self) -> Option<Plan> {
         let any = self.cc.in_recovery()
             || match &self.snd.repair {
                 Repair::Timed(loss) => loss.probe_is_due() || self.snd.map.any_lost(),
-                Repair::Holes(_) | Repair::Duplicates => false,
+                Repair::Holes(_) | Repair::Duplicates | Repair::Rack(_) => false,
             };
-        if any { self.plan_due_repair(now) } else { None }
+        if any { self.plan_due_repair() } else { None }
     }
 
-    fn plan_due_repair(&mut self, now: Instant) -> Option<Plan> {
-        if let Some((at, len, fin, kind)) = self.next_probe().or_else(|| self.next_lost(now)) {
-            let more = kind != SentKind::Again(Cause::FastRetransmit) || !self.one_at_a_time();
+    fn plan_due_repair(&mut self) -> Option<Plan> {
+        if let Some((at, len, fin, kind)) = self.next_probe().or_else(|| self.next_lost()) {
             let push = self.pushes(at, len, &kind);
-            return Some(Plan { at, len, fin, push, kind, more });
+            return Some(Plan { at, len, fin, push, kind, more: true });
         }
         None
     }

@@ -42,6 +42,7 @@ impl Endpoint {
             // The peer may have closed its window over what is under way: tcp_output of FreeBSD
             // takes all of it back and asks from the head on, as long as there is an answer.
             self.timers.stop(Purpose::Retransmit);
+            self.leave_wheel();
             self.snd.shift = 0;
             self.snd.timeout_stamp = None;
             if self.snd.nxt > self.snd.una {
@@ -54,6 +55,7 @@ impl Endpoint {
         if idle && !self.timers.runs(Purpose::Persist) {
             self.snd.asked.probes = 0;
             self.snd.persisting = true;
+            self.leave_wheel();
             self.set_window_timer(cx);
         }
     }

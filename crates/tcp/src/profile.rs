@@ -18,9 +18,9 @@ use packet::SynLayout;
 use recovery::RtoBounds;
 use recovery::burst_rack::BurstLimit;
 use recovery::holes::HolesParams;
+use recovery::probe_rack::RackPto;
 use recovery::prr::freebsd::PrrRule;
 use recovery::rack_freebsd::ThreshParams;
-use recovery::tlp::RackPto;
 use units::{Bytes, Duration, Stream};
 
 use crate::probes::Keepalive;
@@ -350,6 +350,8 @@ pub enum LossRule {
     Holes(HolesRule),
     /// By the time packets were sent (RACK-TLP).
     Timed(TimedRule),
+    /// By the time packets were sent, as FreeBSD's RACK stack does.
+    Rack(RackRule),
 }
 
 /// Whose RACK-TLP it is.
@@ -359,8 +361,6 @@ pub enum TimedRule {
     Rfc,
     /// Linux: its PRR, and recoveries taken back by timestamps and D-SACK.
     Linux,
-    /// FreeBSD's RACK stack.
-    Rack(RackRule),
 }
 
 /// What versions of FreeBSD's RACK stack differ in.
@@ -381,8 +381,14 @@ pub struct RackRule {
     pub revert_unsent: bool,
     /// Older revert: after the recovery all that went again is reported as duplicate.
     pub revert_duplicates: bool,
+    /// Segments that the reordering timer took for lost do not count as outstanding
+    /// (`rc_considered_lost`).
+    pub discounts_lost: bool,
     /// How bursts are spread.
     pub burst: BurstLimit,
+    /// Percent by which the send buffer grows, where that is more than its increment
+    /// (`rack_autosndbuf_inc`).
+    pub send_buffer_share: u32,
 }
 
 /// What versions of FreeBSD's base stack differ in.
@@ -461,7 +467,7 @@ pub const NAMES: [&str; 8] = [
 impl Profile {
     /// Does FreeBSD's RACK stack run?
     pub const fn has_rack(&self) -> bool {
-        matches!(self.loss, LossRule::Timed(TimedRule::Rack(_)))
+        matches!(self.loss, LossRule::Rack(_))
     }
 
     /// The profile of that name.

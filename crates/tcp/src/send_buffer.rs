@@ -156,6 +156,22 @@ impl SendBuffer {
         Some(self.size)
     }
 
+    /// FreeBSD's RACK stack: grows under the same conditions, by `percent` of its size where that is
+    /// more than the increment (rack_sndbuf_autoscale).
+    pub(crate) fn autoscale_by(
+        &mut self,
+        percent: u32,
+        snd_wnd: u64,
+        sendwin: u64,
+        unsent: u64,
+    ) -> Option<u64> {
+        let before = self.size;
+        let grown = self.autoscale(snd_wnd, sendwin, unsent)?;
+        let SendBufferRule::FreeBsd { max, .. } = self.profile.send_buffer else { return None };
+        self.size = grown.max(before + before * u64::from(percent) / 100).min(max.get());
+        Some(self.size)
+    }
+
     /// Is it of those that [`SendBuffer::expand`] may make larger?
     #[inline]
     pub(crate) fn expands(&self) -> bool {

@@ -47,18 +47,6 @@ impl Delivered {
         self.newest = Some(piece.sent_at());
     }
 
-    /// This and what else was delivered with it.
-    pub(crate) fn and(&self, other: &Self) -> Self {
-        let least = |a: Option<Instant>, b: Option<Instant>| a.into_iter().chain(b).min();
-        Self {
-            packets: self.packets + other.packets,
-            oldest: least(self.oldest, other.oldest),
-            newest: self.newest.max(other.newest),
-            resent: self.resent || other.resent,
-            once: self.once.or(other.once),
-        }
-    }
-
     /// This, acknowledged, and what was reported with it, as Linux measures round trips: the
     /// smoothed one by what was acknowledged if that tells, that of controllers by what was reported
     /// (tcp_clean_rtx_queue, tcp_ack_update_rtt).

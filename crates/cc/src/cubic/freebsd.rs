@@ -515,6 +515,10 @@ impl Controller for FreeBsdCubic {
         self.tcb.set_window(window);
     }
 
+    fn on_window_used(&mut self, window: Bytes) {
+        self.tcb.window_used = Some(clamped(window.get()));
+    }
+
     fn leave_recovery(&mut self) {
         self.tcb.leave_recovery();
     }

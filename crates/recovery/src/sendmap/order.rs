@@ -46,6 +46,11 @@ impl Resends {
         }
     }
 
+    /// None of them counts as passed.
+    pub(super) const fn restart(&mut self) {
+        self.passed = self.dropped;
+    }
+
     fn pop(&mut self) {
         self.entries.pop_front();
         self.dropped += 1;
@@ -237,6 +242,42 @@ impl SendMap {
             }
             (once, again) => once.or(again),
         }
+    }
+
+    /// Of the pieces in flight, the one sent last and the one sent before it.
+    pub fn newest_two(&self) -> (Option<&Piece>, Option<&Piece>) {
+        let last_once = self.newest_once(self.base + self.pieces.len() as u64);
+        let before = last_once.and_then(|at| self.newest_once(self.base + at as u64));
+        let again = self.losses.resends.entries.iter().rev().filter_map(|&entry| self.live(entry));
+        let mut newest: [Option<&Piece>; 2] = [None; 2];
+        for at in again.take(2).chain(last_once).chain(before) {
+            let piece = &self.pieces[at];
+            let later = |other: &Piece| other.sent_before(piece.sent_at, piece.end());
+            if newest[0].is_none_or(later) {
+                newest = [Some(piece), newest[0]];
+            } else if newest[1].is_none_or(later) {
+                newest[1] = Some(piece);
+            }
+        }
+        (newest[0], newest[1])
+    }
+
+    /// The last piece sent once and in flight of those before number `behind`; runs of reported
+    /// pieces are skipped.
+    fn newest_once(&self, mut behind: u64) -> Option<usize> {
+        let lowest = self.losses.once.max(self.base);
+        while behind > lowest {
+            let at = self.index(behind - 1)?;
+            let piece = &self.pieces[at];
+            if piece.once() {
+                return Some(at);
+            }
+            behind = match self.losses.sacked.start_of_range_before(piece.end()) {
+                Some(start) if piece.sacked() => self.base + self.index_of(start)? as u64,
+                _ => behind - 1,
+            };
+        }
+        None
     }
 
     fn newest_passed_once(&self) -> Option<usize> {

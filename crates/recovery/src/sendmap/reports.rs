@@ -2,9 +2,9 @@
 
 use core::hint::cold_path;
 
-use units::Offset;
+use units::{Instant, Offset};
 
-use super::piece::{COUNTED, Count, EXPIRED, LOST, Piece, RESENT, SACKED};
+use super::piece::{COUNTED, Count, EXPIRED, LOST, PASSED, Piece, RESENT, SACKED, WAS_PASSED};
 use super::{NO_BLOCKS, SendMap};
 use crate::dsack::Block;
 
@@ -95,10 +95,38 @@ impl SendMap {
         (from < to).then_some((from, to))
     }
 
+    /// The highest piece below `edge` that was not reported, as far as it is below.
+    pub fn highest_unreported(&self, edge: Offset) -> Option<Block> {
+        let mut below = edge;
+        while let Some(piece) = self.get(Offset(below.0.checked_sub(1)?)) {
+            if !piece.sacked() {
+                return Some((piece.start(), piece.end().min(edge)));
+            }
+            let run = self.losses.sacked.start_of_range_before(piece.end());
+            below = run.unwrap_or(piece.start()).min(piece.start());
+        }
+        None
+    }
+
     /// Has the receiver dropped what it had reported? The first byte not acknowledged was reported
     /// (tcp_check_sack_reneging; RFC 2018 section 8).
     pub fn reneged(&self) -> bool {
         self.pieces.front().is_some_and(Piece::sacked)
+    }
+
+    /// Forgets reports and what was passed by them, as after a timeout (rack_remxt_tmr).
+    pub fn forget_reports(&mut self) {
+        let losses = &mut *self.losses;
+        losses.passed_until = (Instant::ZERO, Offset(0));
+        for piece in &mut self.pieces {
+            if piece.marks & EXPIRED != 0 {
+                losses.sums.expired.take(piece.len());
+            }
+            piece.marks &= !(PASSED | WAS_PASSED | EXPIRED);
+        }
+        losses.passed = self.base;
+        losses.resends.restart();
+        self.forget_sacks();
     }
 
     /// Believes no report any more.

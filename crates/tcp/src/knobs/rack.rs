@@ -3,12 +3,12 @@
 use units::Duration;
 
 use super::{Knob, Slot, freebsd};
-use crate::profile::{LossRule, Profile, RackRule, RtoRule, TimedRule};
+use crate::profile::{LossRule, Profile, RackRule, RtoRule};
 
 /// What they are found in.
 pub(super) const fn rule(profile: &mut Profile) -> Option<&mut RackRule> {
     match &mut profile.loss {
-        LossRule::Timed(TimedRule::Rack(rule)) => Some(rule),
+        LossRule::Rack(rule) => Some(rule),
         _ => None,
     }
 }

@@ -1,5 +1,5 @@
-//! Losses told by the time packets were sent: RACK-TLP (RFC 8985) as the RFC has it, as Linux does
-//! it (tcp_ack, tcp_fastretrans_alert), and FreeBSD's RACK stack (tcp_stacks/rack.c).
+//! Losses told by the time packets were sent: RACK-TLP (RFC 8985) as the RFC has it, and as Linux does
+//! it (tcp_ack, tcp_fastretrans_alert). FreeBSD's RACK stack has steps of its own (`super::rack`).
 //!
 //! An acknowledgment goes through the same steps everywhere: what was delivered (`account`), whether
 //! the recovery ends or was needless, what is lost now, how much may be sent (`episode`, `budget`). `judge`
@@ -8,12 +8,10 @@
 //! drops what it reported), `reports` (duplicates and late packets, counted).
 
 mod budget;
-mod burst;
 mod calm;
 mod episode;
 mod frto;
 mod judge;
-mod late;
 mod reneging;
 mod reports;
 mod send;
@@ -33,7 +31,7 @@ use recovery::reordering::Reordering;
 use recovery::sendmap::{Piece, SendMap};
 use recovery::tlp::{ProbeAck, PtoRule, Tlp, Verdict};
 use recovery::undo::older;
-use units::{Bytes, Duration, Instant, Offset, unlikely};
+use units::{Duration, Instant, Offset, unlikely};
 
 use super::{Heard, Repair};
 use crate::endpoint::Endpoint;
@@ -43,7 +41,7 @@ use crate::sent::Delivered;
 use budget::Budget;
 use episode::Episode;
 use frto::Frto;
-use judge::{Judge, Moment, Shown};
+use judge::{Judge, Moment};
 
 /// Linux grants the reordering timer this much more (`TCP_TIMEOUT_MIN_US`, tcp_rack_mark_lost).
 const LINUX_TIMEOUT_MIN: Duration = Duration::from_millis(2);
@@ -79,8 +77,6 @@ struct Account {
     reported: Delivered,
     /// Packets newly reported.
     newly_reported: u64,
-    /// The recovery was needless: the threshold it began with.
-    undone: Option<u64>,
     /// What was delivered of packets sent once: lowest start and lowest end.
     first_reported: Option<Block>,
     first_acked: Option<Block>,
@@ -88,15 +84,14 @@ struct Account {
 
 impl TimedLoss {
     pub(crate) fn new(rule: TimedRule, hz: u32) -> Self {
-        let (pto, probes) = match rule {
+        let pto = match rule {
             // RFC 8985 section 7.2: the peer may delay by 200 ms, if nothing better is known.
-            TimedRule::Rfc => (PtoRule::Rfc { max_ack_delay: Duration::from_millis(200) }, 1),
-            TimedRule::Linux => (PtoRule::Linux { hz }, 1),
-            TimedRule::Rack(rule) => (PtoRule::FreeBsd(rule.pto), rule.probes as u8),
+            TimedRule::Rfc => PtoRule::Rfc { max_ack_delay: Duration::from_millis(200) },
+            TimedRule::Linux => PtoRule::Linux { hz },
         };
         Self {
             judge: Judge::new(rule),
-            tlp: Tlp::new(probes),
+            tlp: Tlp::new(),
             pto,
             episode: Apart::default(),
             probe_due: false,
@@ -112,12 +107,6 @@ impl TimedLoss {
         self.planned == Some(now)
     }
 
-    /// Are calls held back after a burst, for all that is known?
-    #[inline]
-    pub(crate) fn waits(&self) -> bool {
-        self.judge.waits()
-    }
-
     /// Is a probe to leave?
     #[inline]
     pub(crate) const fn probe_is_due(&self) -> bool {
@@ -129,33 +118,6 @@ impl TimedLoss {
     /// Is what a timeout took for lost still being repaired?
     pub(crate) fn repairs_timeout(&self) -> bool {
         self.episode.timeout_until.is_some()
-    }
-}
-
-#[cfg(test)]
-impl Endpoint {
-    /// Rounds with duplicates that widen RACK's threshold (`num_dsack`).
-    pub(crate) fn rounds_with_duplicates(&self) -> u32 {
-        match &self.snd.repair {
-            Repair::Timed(loss) => loss.judge.rounds_with_duplicates(),
-            _ => 0,
-        }
-    }
-
-    /// Has RACK seen packets change places (`rc_reorder_ts`)?
-    pub(crate) fn saw_reordering(&self) -> bool {
-        matches!(&self.snd.repair, Repair::Timed(loss) if loss.judge.saw_reordering())
-    }
-
-    /// What was under way when the recovery began, by RACK's PRR (`rc_prr_recovery_fs`).
-    pub(crate) fn recovery_flight(&self) -> Option<u64> {
-        match &self.snd.repair {
-            Repair::Timed(loss) => match &loss.episode.budget {
-                Budget::FreeBsd(prr) => Some(prr.recovery_fs),
-                _ => None,
-            },
-            _ => None,
-        }
     }
 }
 
@@ -189,13 +151,6 @@ impl Endpoint {
         }
         let (one_timer, awaited) = (self.has_one_timer(), self.awaits_reordering_or_probe());
         let account = self.account(cx.now, heard, echo);
-        if advances && heard.th_ack == self.snd.max {
-            let judge = &mut timed_of!(self).judge;
-            judge.forget_duplicates();
-            if let Some(burst) = judge.burst() {
-                burst.drop_wait();
-            }
-        }
         if account.newly_reported > 0 {
             let count = self.snd.map.sums().sacked.packets.min(u64::from(u32::MAX)) as u32;
             cx.emit(|| Event::DupAck { count });
@@ -210,10 +165,6 @@ impl Endpoint {
             }
         }
         self.hear_of_duplicate(cx, heard, &account);
-        if let Some(ssthresh) = account.undone {
-            cold_path();
-            self.leave_needless(cx, ssthresh);
-        }
         self.judge_timeout(cx, heard, &account);
         self.settle_recovery(cx, heard, echo);
         let reneged = self.heed_reneging(cx.now, advances);
@@ -224,15 +175,11 @@ impl Endpoint {
             let sets = self.sets_timer(advances, &account);
             self.set_timer(cx.now, found.again_after, sets, awaited);
         }
-        // rack_log_ack: the acknowledgment that begins a recovery is worth one segment.
-        let began = self.act_on_losses(cx, &found) && timed_of!(self).judge.is_freebsd();
-        if self.cc.in_recovery() && self.snd.ecn_episode.is_none() && !began {
+        self.act_on_losses(cx, &found);
+        if self.cc.in_recovery() && self.snd.ecn_episode.is_none() {
             self.spend(cx, &account, advances, found.packets > 0);
         }
         if advances {
-            if let Some(burst) = timed_of!(self).judge.burst() {
-                burst.on_ack();
-            }
             let change = self.grow(cx.now, heard.th_ack, account.packets, heard.nsegs);
             self.advance(cx, heard.th_ack, heard.wnd, heard.nsegs, change);
         } else if account.newly_reported > 0 && self.grows_on_reports() {
@@ -259,11 +206,7 @@ impl Endpoint {
 
     /// Takes blocks and acknowledgment into the map of what is under way.
     fn account(&mut self, now: Instant, heard: &Heard, echo: Option<u32>) -> Account {
-        let moment = Moment {
-            now,
-            srtt: self.rtt.srtt().unwrap_or(Duration::ZERO),
-            min_rtt: self.totals.min_rtt.unwrap_or(Duration::ZERO),
-        };
+        let moment = Moment { now, min_rtt: self.totals.min_rtt.unwrap_or(Duration::ZERO) };
         let clock = self.clock;
         // Does the acknowledgment echo what was sent before the packet left again?
         let echo_older =
@@ -292,13 +235,8 @@ impl Endpoint {
             lower(&mut account.first_acked, piece);
             // Only of one sent twice does it tell anything.
             let older = piece.transmissions() > 1 && echo_older(piece.sent_at());
-            account.undone = judge.on_acked(piece, older, &moment).or(account.undone);
+            judge.on_acked(piece, older, &moment);
         });
-        if judge.is_freebsd() && heard.blocks().is_empty() {
-            let reverted = judge.on_bare_ack(|| map.newest_passed().is_some());
-            account.undone = reverted.or(account.undone);
-        }
-        let mut newest = None;
         let reported = map.apply_sack(heard.blocks(), |piece| {
             account.reported.add(piece);
             if let Some(rates) = rates {
@@ -307,14 +245,9 @@ impl Endpoint {
             }
             lower(&mut account.first_reported, piece);
             let older = piece.transmissions() > 1 && echo_older(piece.sent_at());
-            if judge.on_reported(piece, older, &moment) {
-                newest = newest.max(Some((piece.sent_at(), piece.end())));
-            }
+            judge.on_reported(piece, older, &moment);
         });
         account.newly_reported = reported.packets;
-        if let Some((sent_at, end)) = newest {
-            map.pass(sent_at, end);
-        }
         account.changed = heard.th_ack.since(una).get() + reported.bytes;
         let after = left(map);
         account.bytes = before.0.saturating_sub(after.0);
@@ -340,54 +273,28 @@ impl Endpoint {
     ) {
         if heard.blocks().is_empty() && !timed_of!(self).tlp.probing() {
             // No report, and no probe that it could tell of.
-            if heard.th_ack > self.snd.una {
-                timed_of!(self).tlp.on_progress();
-            }
             return;
         }
-        let in_recovery = self.cc.in_recovery();
         let duplicate = dsack::duplicate(heard.th_ack, heard.blocks());
         let (una, max, mss) = (self.snd.una, self.snd.max, self.mss());
-        let any_passed = duplicate.is_some() && self.snd.map.newest_passed().is_some();
         let loss = timed_of!(self);
         let verdict = loss.tlp.on_ack(&ProbeAck {
             th_ack: heard.th_ack,
             duplicate,
             bare_duplicate: heard.th_ack == una && account.bytes == 0 && heard.blocks().is_empty(),
         });
-        if heard.th_ack > una {
-            loss.tlp.on_progress();
-        }
-        let mut restored = None;
         if let Some(block) = duplicate {
             cold_path();
             let packets = block.1.since(block.0).get().div_ceil(mss).max(1);
             loss.episode.undo.on_duplicate(block, packets, una);
-            // The duplicate of a probe shows nothing of reordering; to FreeBSD nor does one within a
-            // block (rack_log_ack), to Linux none before packets were seen to change places
-            // (tcp_dsack_seen).
-            let heeds = !loss.judge.takes_back() || loss.reordering.seen() > 0;
-            let ignored = loss.judge.is_freebsd() && block.1 > heard.th_ack;
-            let of_probe = verdict == Verdict::NoLoss;
-            if (!of_probe || loss.judge.is_freebsd()) && !ignored && heeds {
-                let shown = Shown { una, max, of_probe, in_recovery, any_passed };
-                restored = loss.judge.on_duplicate(block, &shown);
+            // The duplicate of a probe shows nothing of reordering, nor to Linux one before packets were
+            // seen to be reordered (tcp_dsack_seen).
+            let counts = !loss.judge.takes_back() || loss.reordering.seen() > 0;
+            if verdict != Verdict::NoLoss && counts {
+                loss.judge.on_duplicate(una, max);
             }
         }
-        if !heard.blocks().is_empty() {
-            // rack_log_ack: whether the round is over is asked of acknowledgments with blocks, behind
-            // what they report twice.
-            loss.judge.end_round(heard.th_ack);
-        }
-        // rack_lower_cwnd_at_tlp is off.
-        let lowers = !loss.judge.is_freebsd();
-        if let Some(ssthresh) = restored {
-            cold_path();
-            self.totals.spurious += 1;
-            self.cc.set_threshold(threshold(ssthresh));
-            self.emit_window(cx, Cause::Undone);
-        }
-        if unlikely(verdict == Verdict::RepairedLoss) && lowers && !self.cc.in_recovery() {
+        if unlikely(verdict == Verdict::RepairedLoss) && !self.cc.in_recovery() {
             // RFC 8985 section 7.4.2: the window is lowered as for any loss, at once.
             let change = self.cc.on_congested(&self.congested(cx.now, Sign::Loss));
             self.note(cx, change, Cause::LossProbe);
@@ -419,7 +326,6 @@ impl Endpoint {
             return Found::default();
         }
         let standing = self.standing(now);
-        let srtt = self.rtt.srtt();
         let map = &mut self.snd.map;
         let Repair::Timed(loss) = &mut self.snd.repair else { return Found::default() };
         if let Judge::Linux(rack) = &mut loss.judge
@@ -428,7 +334,7 @@ impl Endpoint {
         {
             return Found::default();
         }
-        loss.judge.detect(map, &standing, srtt)
+        loss.judge.detect(map, &standing)
     }
 
     /// Sets the timer for what may become lost, where that has one of its own.
@@ -444,7 +350,13 @@ impl Endpoint {
 
     /// The controller counts the packets delivered by an acknowledgment, `snd_una` has not moved yet.
     #[inline(always)]
-    fn grow(&mut self, now: Instant, th_ack: Offset, packets: u64, nsegs: u32) -> Change {
+    pub(in crate::loss) fn grow(
+        &mut self,
+        now: Instant,
+        th_ack: Offset,
+        packets: u64,
+        nsegs: u32,
+    ) -> Change {
         if self.cc.ignores_ack(self.snd.window_limited, self.snd.max_packets_out as u32) {
             self.snd.rtt_sample = None;
             return Change::None;
@@ -477,8 +389,6 @@ impl Endpoint {
     ) {
         let by_ack = account.acked.packets > 0 || th_ack > self.snd.una;
         let delivered = match timed_of!(self).judge {
-            // The least of all that one acknowledgment tells (USE_RTT_LOW).
-            Judge::FreeBsd(_) => account.acked.and(&account.reported),
             Judge::Linux(_) => account.acked.with_reports(&account.reported),
             Judge::Rfc(_) if by_ack => account.acked,
             Judge::Rfc(_) => account.reported,
@@ -499,9 +409,4 @@ fn lower(first: &mut Option<Block>, piece: &Piece) {
         let (start, end) = first.unwrap_or((piece.start(), piece.end()));
         *first = Some((start.min(piece.start()), end.min(piece.end())));
     }
-}
-
-/// A threshold in bytes; `u64::MAX` where it was not set.
-const fn threshold(bytes: u64) -> Option<Bytes> {
-    if bytes == u64::MAX { None } else { Some(Bytes(bytes)) }
 }

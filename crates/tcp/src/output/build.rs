@@ -97,8 +97,7 @@ impl Endpoint {
         self.note_full(cx.now);
         if self.cc.in_recovery() {
             let mss = self.mss();
-            self.timed_sent(mss, 1, false, &Resent::default());
-            self.watch_next_overdue(cx.now);
+            self.timed_sent(mss, 1, false);
         }
         self.note_flight(cx.now, at);
         self.tell_full(cx, at);
@@ -206,7 +205,7 @@ impl Endpoint {
             }
         }
         // A segment sent out of turn does not move snd_nxt, unless it is all there is.
-        let timed = matches!(self.snd.repair, Repair::Timed(_));
+        let timed = matches!(self.snd.repair, Repair::Timed(_) | Repair::Rack(_));
         let out_of_turn = match plan.kind {
             SentKind::Again(Cause::FastRetransmit | Cause::PartialAck) => true,
             // What is lost goes from where it lies; what a closed window cut off from `snd_nxt` on.
@@ -223,8 +222,8 @@ impl Endpoint {
             self.rates_sent(cx.now, plan.at, end, again);
         }
         if timed {
-            self.timed_sent(plan.len, packets, again, &resent);
-            self.watch_next_overdue(cx.now);
+            self.timed_sent(plan.len, packets, again);
+            self.rack_noted(plan.at, end, again, &resent);
         }
         if again {
             self.head_resent(cx.now, plan.at);
@@ -260,6 +259,10 @@ impl Endpoint {
     /// Something is under way: the timers that watch over it run.
     #[inline(always)]
     pub(super) fn watch_flight(&mut self, now: Instant) {
+        if self.is_rack() {
+            // The wheel has its timer.
+            return;
+        }
         self.plan_probe_timer(now);
         // A timer that waits for reordering is followed by one for the timeout.
         if !self.timers.runs(Purpose::Retransmit) && !self.timers.runs(Purpose::Reorder) {

@@ -10,7 +10,7 @@ use crate::profile::BurstRule;
 impl Endpoint {
     /// One pass: the length the windows give, whole segments unless the send buffer is emptied,
     /// and the sender's side of silly-window avoidance.
-    pub(super) fn plan_bytes<R: Recorder>(
+    pub(crate) fn plan_bytes<R: Recorder>(
         &mut self,
         cx: &mut Cx<'_, R>,
         burst_max: u64,
@@ -25,8 +25,6 @@ impl Endpoint {
             Some(room) => avail.min(self.snd.wnd).saturating_sub(off).min(room),
         };
         let unsent = avail.saturating_sub(off);
-        let room = self.burst_room();
-        len = len.min(room.unwrap_or(len));
 
         if let Some(size) = self.snd.buffer.autoscale(self.snd.wnd, sendwin, unsent) {
             cx.emit(|| Event::SendBuffer { size: size as u32 });
@@ -88,8 +86,6 @@ impl Endpoint {
                 more = true;
             }
         }
-        // rack_output: nothing follows what its limit allows.
-        more &= room.is_none_or(|room| len < room);
         let kind = if resending { SentKind::Again(self.snd.resend_cause) } else { SentKind::New };
         Ok(Plan { at: self.snd.nxt, len, fin, push: off + len == avail, kind, more })
     }
@@ -107,7 +103,7 @@ impl Endpoint {
     }
 
     /// Which of the limits holds the next byte back.
-    pub(super) fn why_nothing(&self, unsent: u64, cwnd: u64) -> Waiting {
+    pub(crate) fn why_nothing(&self, unsent: u64, cwnd: u64) -> Waiting {
         if unsent == 0 {
             if self.snd.fin { Waiting::Done } else { Waiting::Application }
         } else if cwnd <= self.snd.wnd {

@@ -17,7 +17,8 @@ impl Endpoint {
     pub(super) fn rests(&self) -> bool {
         let snd = &self.snd;
         let quiet = match &snd.repair {
-            Repair::Timed(loss) => !loss.probe_is_due() && !snd.map.any_lost() && !loss.waits(),
+            Repair::Timed(loss) => !loss.probe_is_due() && !snd.map.any_lost(),
+            Repair::Rack(rack) => !rack.is_entered(),
             Repair::Holes(_) | Repair::Duplicates => true,
         };
         self.state == State::Established

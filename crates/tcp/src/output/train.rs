@@ -89,7 +89,7 @@ impl Endpoint {
     fn is_watched(&self, now: Instant) -> bool {
         let planned = match &self.snd.repair {
             Repair::Timed(loss) => loss.planned_at(now),
-            Repair::Holes(_) | Repair::Duplicates => true,
+            Repair::Holes(_) | Repair::Duplicates | Repair::Rack(_) => true,
         };
         planned && self.timers.runs(Purpose::Retransmit)
     }

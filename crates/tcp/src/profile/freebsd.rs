@@ -10,9 +10,9 @@ use packet::SynLayout;
 use recovery::RtoBounds;
 use recovery::burst_rack::BurstLimit;
 use recovery::holes::HolesParams;
+use recovery::probe_rack::RackPto;
 use recovery::prr::freebsd::PrrRule;
 use recovery::rack_freebsd::ThreshParams;
-use recovery::tlp::RackPto;
 use units::{Bytes, Duration};
 
 use crate::probes::Keepalive;
@@ -20,7 +20,7 @@ use crate::probes::Keepalive;
 use super::{
     AckRule, BurstRule, DuplicateRule, EchoRule, EcnRule, Family, HolesRule, IdleRule, LimitedRule,
     LossRule, ProbeRule, Profile, RackRule, ReceiveBufferRule, RtoRule, SendBufferRule, SettleRule,
-    SynRule, TimedRule,
+    SynRule,
 };
 
 /// Loss recovery of releng/13.0.
@@ -160,28 +160,32 @@ pub(super) fn main() -> Profile {
 
 /// releng/14.3 with its RACK stack (tcp_stacks/rack.c): before D53832, with the two older reverts.
 pub(super) fn rack_14_3() -> Profile {
-    with_rack(v14_3(), "freebsd-rack-14.3", 0)
+    with_rack(v14_3(), "freebsd-rack-14.3", false)
 }
 
 /// main with D53832 ("Improve rack to better handle reordering", November 2025).
 pub(super) fn rack_main() -> Profile {
-    with_rack(main(), "freebsd-rack-main", 2)
+    with_rack(main(), "freebsd-rack-main", true)
 }
 
-fn with_rack(mut profile: Profile, name: &'static str, rtt_divisor: u32) -> Profile {
+fn with_rack(mut profile: Profile, name: &'static str, d53832: bool) -> Profile {
     let rule = RackRule {
         thresh: ThreshParams::DEFAULT,
         pto: RackPto::DEFAULT,
         probes: 2,
         addback: 2,
-        rtt_divisor,
+        rtt_divisor: if d53832 { 2 } else { 0 },
         revert_unsent: true,
         revert_duplicates: true,
+        discounts_lost: d53832,
         burst: BurstLimit::DEFAULT,
+        send_buffer_share: 20,
     };
     profile.name = name;
+    // t_idle_reduce: nothing sets it.
+    profile.after_idle = false;
     profile.newreno.counting = Counting::Limited;
     profile.rto = RtoRule::Rack(RtoBounds::DEFAULT);
-    profile.loss = LossRule::Timed(TimedRule::Rack(rule));
+    profile.loss = LossRule::Rack(rule);
     profile
 }

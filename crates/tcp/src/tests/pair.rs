@@ -39,6 +39,8 @@ pub(crate) struct Pair {
     flying: Vec<(Instant, Segment)>,
     /// All that was ever sent, lost or not.
     pub(crate) log: Vec<Segment>,
+    /// When each of them was sent.
+    pub(crate) times: Vec<Instant>,
     /// Says which of them (by number in `log`) are lost.
     pub(crate) lose: fn(usize, &Segment) -> bool,
     /// Number in `log` from which on the first capable segment meets congestion (ECN CE).
@@ -62,6 +64,7 @@ impl Pair {
             server: Endpoint::new(server),
             flying: Vec::new(),
             log: Vec::new(),
+            times: Vec::new(),
             lose: |_, _| false,
             mark: None,
             to_write: 0,
@@ -200,6 +203,7 @@ impl Pair {
             let number = self.log.len();
             let lost = (self.lose)(number, &slot);
             self.log.push(slot);
+            self.times.push(self.now);
             if slot.ecn != 0 && self.mark.is_some_and(|from| number >= from) {
                 self.mark = None;
                 slot.ecn = 3;

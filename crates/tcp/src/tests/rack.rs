@@ -1,11 +1,11 @@
 //! FreeBSD's RACK stack (tcp_stacks/rack.c).
 
-use packet::{Flags, SackBlock, SackBlocks, Segment};
+use packet::{Dir, Flags, SackBlock, SackBlocks, Segment};
 use units::{Bytes, Duration, SeqNum};
 
 use super::pair::{Pair, config};
 use crate::Side;
-use crate::profile::{LossRule, SendBufferRule, TimedRule};
+use crate::profile::{LossRule, SendBufferRule};
 
 const STACKS: [&str; 2] = ["freebsd-rack-14.3", "freebsd-rack-main"];
 const MSS: u32 = 1_448;
@@ -64,7 +64,7 @@ fn a_call_waits_for_three_quarters_of_what_the_last_one_sent() {
     for (reduction, waits) in [(4, 75), (1, 0)] {
         let mut client = config("freebsd-rack-main", Side::Client);
         client.tso = false;
-        let LossRule::Timed(TimedRule::Rack(rule)) = &mut client.profile.loss else { panic!() };
+        let LossRule::Rack(rule) = &mut client.profile.loss else { panic!() };
         rule.burst.reduction = reduction;
         let mut pair = Pair::new(client, config("freebsd-14.3", Side::Server));
         pair.to_write = 1_000_000;
@@ -126,7 +126,7 @@ fn a_recovery_begins_with_what_was_unacknowledged_before_its_ack() {
         pair.now += Duration::from_millis(50);
         drop(pair.hear(&third(&pair, 1)));
         assert!(pair.client.sender_state().in_recovery, "{stack}");
-        assert_eq!(pair.client.recovery_flight(), Some(flight), "{stack}");
+        assert_eq!(pair.client.recovery_flight(), flight, "{stack}");
     }
 }
 
@@ -144,5 +144,100 @@ fn an_overtaken_acknowledgment_tells_of_reordering_and_its_blocks_count() {
         let after = pair.client.sender_state();
         let sent = after.snd_max.since(before.snd_max);
         assert_eq!(before.pipe + sent - after.pipe, Bytes(u64::from(MSS)), "{stack}");
+    }
+}
+
+/// The data segments sent: number of the first byte's segment, payload, and when.
+fn sent(pair: &Pair) -> Vec<(u32, u32, u64)> {
+    let data = pair.times.iter().zip(&pair.log).filter(|(_, s)| s.payload > 0);
+    data.map(|(at, s)| ((s.seq.0 - 1_001) / MSS, s.payload, at.as_nanos() / 1_000)).collect()
+}
+
+#[test]
+fn a_lost_retransmission_is_probed_for_after_two_round_trips() {
+    // R1: rack_timer_start plans a probe in a recovery too, once the oldest segment has been sent again.
+    for stack in STACKS {
+        let mut pair = sending(stack, 100_000);
+        pair.lose = |number, s| number < 60 && s.payload > 0 && s.seq.0 == 1_001 + 2 * MSS;
+        pair.run(Duration::from_secs(3));
+        let totals = *pair.client.totals();
+        assert_eq!((pair.read, totals.timeouts), (100_000, 0), "{stack}");
+    }
+}
+
+#[test]
+fn a_lost_tail_is_probed_for_two_round_trips_after_it_was_sent() {
+    // R2: from the last transmission of the last segment, whatever was acknowledged since; R3: the FIN
+    // waits until all data is acknowledged.
+    for stack in STACKS {
+        let mut pair = sending(stack, 14_480);
+        pair.lose = |number, s| number < 16 && s.payload > 0 && s.seq.0 >= 1_001 + 8 * MSS;
+        pair.run(Duration::from_millis(110));
+        pair.with(Side::Client, |_, end| end.close());
+        pair.serve();
+        pair.run(Duration::from_secs(2));
+        let sent = sent(&pair);
+        let (tail, probe) = (sent[9], sent[10]);
+        assert_eq!((tail.0, probe.0), (9, 9), "{stack}");
+        // A smoothed round trip of 100 ms and a bit, twice.
+        assert!((200_000..215_000).contains(&(probe.2 - tail.2)), "{stack} {sent:?}");
+        let last = pair.log.iter().rposition(|s| s.payload > 0).unwrap();
+        let fin = pair.log.iter().position(|s| s.dir == Dir::Forward && s.flags.has(Flags::FIN));
+        assert!(fin.unwrap() > last + 1, "{stack}");
+        assert_eq!(pair.client.totals().timeouts, 0, "{stack}");
+    }
+}
+
+#[test]
+fn a_probe_of_less_than_a_segment_of_new_data_repeats_the_last_one() {
+    // R4: rack_timeout_tlp sends new data only if that fills a segment.
+    for stack in STACKS {
+        let mut pair = sending(stack, 14_480 + 500);
+        pair.lose = |number, s| number < 16 && s.payload > 0 && s.seq.0 >= 1_001 + 2 * MSS;
+        pair.run(Duration::from_secs(2));
+        let sent = sent(&pair);
+        let again = sent.iter().skip(1).zip(&sent).find(|(next, before)| next.0 <= before.0);
+        assert_eq!(again.map(|(next, _)| next.0), Some(9), "{stack} {sent:?}");
+    }
+}
+
+#[test]
+fn the_first_goodput_measurement_ends_a_pause() {
+    // R5: the acknowledgment that comes a round trip after the first one has new data sent at once,
+    // though the burst before it would hold the call back for 75 ms more.
+    for stack in STACKS {
+        let mut pair = sending(stack, 1_000_000);
+        pair.run(Duration::from_millis(320));
+        let sent = sent(&pair);
+        let rounds: Vec<_> = sent.iter().map(|s| s.2 / 1_000).collect();
+        let after_first = rounds.iter().filter(|&&ms| (300..=301).contains(&ms)).count();
+        assert!(after_first > 0, "{stack} {rounds:?}");
+    }
+}
+
+#[test]
+fn the_window_is_kept_over_an_idle_time() {
+    // R6: nothing sets t_idle_reduce.
+    for stack in STACKS {
+        let mut pair = sending(stack, 200_000);
+        pair.run(Duration::from_secs(3));
+        let before = pair.client.sender_state().cwnd;
+        pair.now += Duration::from_secs(20);
+        pair.with(Side::Client, |cx, end| assert!(end.write(cx, 14_480) > 0));
+        pair.serve();
+        assert!(before > Bytes(14_480));
+        assert_eq!(pair.client.sender_state().cwnd, before, "{stack}");
+    }
+}
+
+#[test]
+fn the_round_trip_of_the_syn_is_the_least_one() {
+    // R7: rack_do_syn_sent samples the SYN by its echo and by its segment: 100 ms twice, so that the
+    // variance has lost an eighth before any data is sent.
+    for stack in STACKS {
+        let mut pair = sending(stack, 1_000);
+        pair.run(Duration::from_millis(101));
+        // 100.001 + 4 * (50.000 - 6.250), and the slop.
+        assert_eq!(pair.client.sender_state().rto, Duration::from_micros(475_001), "{stack}");
     }
 }

@@ -1,7 +1,6 @@
 //! How much may be sent in a recovery: proportional rate reduction, by whose rules.
 
 use recovery::prr::linux::{self, PrrLinux};
-use recovery::prr::rack::PrrRack;
 use recovery::prr::rfc9937::{self, Prr9937};
 use recovery::sendmap::Sums;
 
@@ -16,17 +15,11 @@ pub(super) enum Budget {
     Rfc(Prr9937),
     /// Linux: sets the window, in packets.
     Linux(PrrLinux),
-    /// FreeBSD's RACK stack: a credit beside the window.
-    FreeBsd(PrrRack),
 }
 
 /// An acknowledgment in recovery.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ack {
-    /// All there is to send is under way.
-    pub(super) limited: bool,
-    /// What it covers or newly reports.
-    pub(super) changed: u64,
     /// What it delivered.
     pub(super) bytes: u64,
     pub(super) packets: u64,
@@ -61,14 +54,6 @@ impl Budget {
                 });
                 window.map(|packets| packets * ack.mss)
             }
-            Self::FreeBsd(prr) => {
-                if ack.limited {
-                    prr.on_limited_application(ack.changed);
-                } else {
-                    prr.on_ack(ack.changed, sums.rack_pipe(), ack.ssthresh, ack.mss);
-                }
-                None
-            }
         }
     }
 
@@ -78,7 +63,6 @@ impl Budget {
             Self::None | Self::Controller => {}
             Self::Rfc(prr) => prr.on_sent(bytes),
             Self::Linux(prr) => prr.on_sent(packets),
-            Self::FreeBsd(prr) => prr.on_sent(bytes),
         }
     }
 
@@ -88,23 +72,6 @@ impl Budget {
             Self::None | Self::Controller => false,
             Self::Rfc(prr) => prr.prr_out == 0,
             Self::Linux(prr) => prr.prr_out == 0,
-            Self::FreeBsd(prr) => prr.prr_out == 0,
-        }
-    }
-
-    /// The credit, where sending is held back by one.
-    pub(super) const fn credit(&self) -> Option<u64> {
-        match self {
-            Self::FreeBsd(prr) => Some(prr.prr_sndcnt),
-            _ => None,
-        }
-    }
-
-    /// What of a credit is left for the window at the end.
-    pub(super) fn left(&self, segments: u64, mss: u64) -> Option<u64> {
-        match self {
-            Self::FreeBsd(prr) => Some(prr.left(segments, mss)),
-            _ => None,
         }
     }
 }

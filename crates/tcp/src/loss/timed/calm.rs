@@ -33,7 +33,7 @@ impl Endpoint {
     ) -> bool {
         let Repair::Timed(loss) = &mut self.snd.repair else { return false };
         let calm_here = loss.is_calm();
-        let (Judge::Rfc(rack) | Judge::Linux(rack)) = &mut loss.judge else { return false };
+        let (Judge::Rfc(rack) | Judge::Linux(rack)) = &mut loss.judge;
         let calm = calm_here
             && ack > self.snd.una
             && self.snd.map.nothing_missing()
@@ -47,7 +47,6 @@ impl Endpoint {
         }
         let row = self.snd.map.acknowledge_plain(ack);
         loss.planned = None;
-        loss.tlp.on_progress();
         if let Some(row) = &row {
             rack.on_row_delivered(row, cx.now);
             loss.tlp.on_rtt_sample();

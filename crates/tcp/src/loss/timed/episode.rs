@@ -1,8 +1,7 @@
 //! A recovery begins with what was found lost, lets go what PRR gives room for, and ends, or was
 //! needless.
 //!
-//! Sources: tcp_input.c of Linux 6.18 (tcp_fastretrans_alert), tcp_stacks/rack.c (rack_cong_signal,
-//! rack_update_prr, rack_post_recovery).
+//! Source: tcp_input.c of Linux 6.18 (tcp_fastretrans_alert).
 
 use core::hint::cold_path;
 
@@ -16,7 +15,7 @@ use units::{Bytes, Offset, unlikely};
 
 use super::budget::{self, Budget};
 use super::judge::Judge;
-use super::{Account, threshold, timed_of};
+use super::{Account, timed_of};
 use crate::endpoint::Endpoint;
 use crate::loss::Heard;
 
@@ -41,19 +40,6 @@ impl Beginning for Episode {
 }
 
 impl Endpoint {
-    /// D53832 and the older reverts: the threshold as it was when the recovery began; the window
-    /// was never lowered.
-    pub(super) fn leave_needless<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, ssthresh: u64) {
-        self.totals.spurious += 1;
-        self.cc.set_threshold(threshold(ssthresh));
-        timed_of!(self).judge.leave();
-        if self.cc.in_recovery() {
-            self.cc.leave_recovery();
-            timed_of!(self).episode.budget = Budget::None;
-        }
-        self.emit_window(cx, Cause::Undone);
-    }
-
     /// Ends a recovery, or a timeout's repair, whose time has come; takes it back where the system
     /// does and may.
     pub(super) fn settle_recovery<R: Recorder>(
@@ -109,36 +95,24 @@ impl Endpoint {
             self.note(cx, change, Cause::Undone);
         } else if heard.th_ack >= point {
             cold_path();
-            let left = loss.episode.budget.left(loss.judge.addback(), u64::from(self.link.mss));
             loss.episode.budget = Budget::None;
             loss.episode.undo.forget();
             loss.judge.on_recovered();
             let change = self.cc.on_recovered(&Recovered { th_ack: heard.th_ack, pipe });
-            if let Some(left) = left {
-                // rack_post_recovery: not below the threshold, and a bit of unused credit.
-                let control = self.cc.control();
-                let window = control.window.max(control.ssthresh.unwrap_or(control.window));
-                self.overrule_window(window + Bytes(left));
-            }
             self.note(cx, change, Cause::Recovered);
         }
     }
 
-    /// What was found lost begins a recovery, unless one runs or a timeout's losses are repaired;
-    /// tells whether one began.
-    pub(super) fn act_on_losses<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, found: &Found) -> bool {
-        // FreeBSD marks nothing: what it finds lost it finds again until it has been sent.
-        let marked = !timed_of!(self).judge.is_freebsd();
-        if found.packets > 0 && (marked || !self.cc.in_recovery()) {
-            let packets = found.packets.min(u64::from(u32::MAX)) as u32;
-            cx.emit(|| Event::Lost { packets });
-        }
+    /// What was found lost begins a recovery, unless one runs or a timeout's losses are repaired.
+    pub(super) fn act_on_losses<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, found: &Found) {
         if found.packets == 0 {
-            return false;
+            return;
         }
+        let packets = found.packets.min(u64::from(u32::MAX)) as u32;
+        cx.emit(|| Event::Lost { packets });
         let repairing = timed_of!(self).episode.timeout_until.is_some();
         if self.cc.in_recovery() || repairing {
-            return false;
+            return;
         }
         cold_path();
         let control = self.cc.control();
@@ -149,20 +123,15 @@ impl Endpoint {
         let loss = timed_of!(self);
         loss.tlp.forget();
         loss.episode.undo = Undo::begin(una, 0, None);
-        if let Some(burst) = loss.judge.burst() {
-            burst.cut_short(cx.now);
-        }
-        loss.judge.begin(control.ssthresh.map_or(u64::MAX, Bytes::get));
         loss.episode.budget = match whole {
             true => Budget::Controller,
-            false => loss.judge.budget(&flight, self.snd.max - una, control.window.get(), mss),
+            false => loss.judge.budget(&flight, control.window.get(), mss),
         };
         self.totals.fast_recoveries += 1;
         self.snd.timed = None;
         self.outlast_ecn_episode();
         let change = self.cc.on_congested(&self.congested(cx.now, Sign::Loss));
         self.note(cx, change, Cause::FastRetransmit);
-        true
     }
 
     /// Proportional rate reduction.
@@ -177,11 +146,7 @@ impl Endpoint {
         let control = self.cc.control();
         let ssthresh = control.ssthresh.unwrap_or(control.window).get();
         let mss = self.mss();
-        // tcp_rack_output has more to send; else PRR gives no room (rack_update_prr).
-        let limited = self.data_end() <= self.snd.max;
         let ack = budget::Ack {
-            limited,
-            changed: account.changed,
             bytes: account.bytes,
             packets: account.packets,
             advances,

@@ -2,8 +2,7 @@
 
 use cc::Controller;
 use record::{Cause, SentKind};
-use recovery::sendmap::Resent;
-use units::{Bytes, Instant, Offset};
+use units::{Bytes, Offset};
 
 use super::timed_of;
 use crate::endpoint::Endpoint;
@@ -13,12 +12,7 @@ use crate::profile::Family;
 impl Endpoint {
     /// What of the flight is lost goes again first, as far as window and budget let it: where it
     /// begins, its bytes, whether a FIN is among them, and why.
-    pub(crate) fn next_lost(&mut self, now: Instant) -> Option<(Offset, u64, bool, SentKind)> {
-        if self.one_at_a_time()
-            && let Some(overdue) = self.next_overdue(now)
-        {
-            return Some(overdue);
-        }
+    pub(crate) fn next_lost(&mut self) -> Option<(Offset, u64, bool, SentKind)> {
         let Repair::Timed(loss) = &mut self.snd.repair else { return None };
         if !self.snd.map.any_lost() || loss.frto.sends_new_data() {
             return None;
@@ -35,12 +29,9 @@ impl Endpoint {
         }
         let sums = self.snd.map.sums();
         let window = self.cc.control().window.get();
-        let has_room = match loss.episode.budget.credit() {
-            Some(credit) if self.cc.in_recovery() => credit >= len,
+        let has_room = match self.cfg.profile.family {
             // tcp_xmit_retransmit_queue: packets of any size.
-            _ if self.cfg.profile.family == Family::Linux => {
-                window / u64::from(self.link.mss) > sums.packets_in_flight()
-            }
+            Family::Linux => window / u64::from(self.link.mss) > sums.packets_in_flight(),
             _ => window.saturating_sub(sums.pipe()) >= len,
         };
         // The first of a recovery goes at once, and with nothing under way one may always go.
@@ -52,42 +43,8 @@ impl Endpoint {
         Some((start, len, fin, SentKind::Again(cause)))
     }
 
-    /// FreeBSD's RACK: the packet sent longest ago goes as soon as it is lost, whatever PRR and the
-    /// window say (tcp_rack_output, rack_fast_rsm_output).
-    #[inline(never)]
-    fn next_overdue(&mut self, now: Instant) -> Option<(Offset, u64, bool, SentKind)> {
-        let sums = self.snd.map.sums();
-        if !self.cc.in_recovery() || sums.sacked.packets == 0 {
-            return None;
-        }
-        let srtt = self.rtt.srtt();
-        let (data_end, mss) = (self.data_end(), self.mss());
-        let Repair::Timed(loss) = &mut self.snd.repair else { return None };
-        let piece = loss.judge.overdue(&mut self.snd.map, srtt, now)?;
-        let end = piece.end().min(piece.start() + mss);
-        let len = end.min(data_end).since(piece.start()).get();
-        let kind = SentKind::Again(Cause::FastRetransmit);
-        Some((piece.start(), len, end > data_end, kind))
-    }
-
-    /// FreeBSD's RACK: the next packet's time (rack_timer_start), after one went in recovery.
-    pub(crate) fn watch_next_overdue(&mut self, now: Instant) {
-        if self.cc.in_recovery() && self.one_at_a_time() {
-            let found = self.detect_losses(now, false);
-            self.watch_reordering(now, &found);
-        }
-    }
-
-    /// Does a pass end with what it sends again (rack_output of FreeBSD)?
-    pub(crate) const fn one_at_a_time(&self) -> bool {
-        match &self.snd.repair {
-            Repair::Timed(loss) => loss.judge.is_freebsd(),
-            _ => false,
-        }
-    }
-
-    /// Room for new data while something is reported, lost or recovered: what is not under way of
-    /// the window, or FreeBSD's credit. `None` where the plain windows hold.
+    /// Room for new data while something is reported, lost or recovered: what is not in flight of the
+    /// window. `None` where the plain windows hold.
     pub(crate) fn timed_room(&self) -> Option<u64> {
         let Repair::Timed(loss) = &self.snd.repair else { return None };
         if !self.cc.in_recovery() && !self.snd.map.knows_losses() {
@@ -95,25 +52,12 @@ impl Endpoint {
         }
         let sums = self.snd.map.sums();
         let window = self.cc.control().window;
-        match loss.episode.budget.credit() {
-            Some(credit) if self.cc.in_recovery() => Some(credit),
-            // ctf_flight_size: what was reported has left.
-            _ if matches!(loss.judge, super::judge::Judge::FreeBsd(_))
-                && loss.episode.timeout_until.is_none() =>
-            {
-                let flight = sums.all.bytes - sums.sacked.bytes;
-                (sums.sacked.packets > 0).then(|| window.saturating_sub(Bytes(flight)).get())
-            }
-            // In a recovery by RFC 6675 `pipe` counts though nothing is reported: a second copy may be
-            // under way.
-            _ if sums.sacked.packets > 0
-                || sums.lost.packets > 0
-                || (matches!(loss.judge, super::judge::Judge::Rfc(_)) && self.cc.in_recovery()) =>
-            {
-                Some(window.saturating_sub(Bytes(sums.pipe())).get())
-            }
-            _ => None,
-        }
+        // In a recovery by RFC 6675 `pipe` counts though nothing is reported: a second copy may be in
+        // flight.
+        let counts = sums.sacked.packets > 0
+            || sums.lost.packets > 0
+            || (matches!(loss.judge, super::judge::Judge::Rfc(_)) && self.cc.in_recovery());
+        counts.then(|| window.saturating_sub(Bytes(sums.pipe())).get())
     }
 
     /// Packets under way, where packets are counted (tcp_packets_in_flight of Linux).
@@ -147,7 +91,7 @@ impl Endpoint {
     }
 
     /// `len` bytes left, again or for the first time.
-    pub(crate) fn timed_sent(&mut self, len: u64, packets: u64, again: bool, resent: &Resent) {
+    pub(crate) fn timed_sent(&mut self, len: u64, packets: u64, again: bool) {
         let stamp = again.then_some(self.snd.last_sent).map(|at| self.clock.timestamp(at));
         let in_recovery = self.cc.in_recovery();
         let loss = timed_of!(self);
@@ -156,7 +100,6 @@ impl Endpoint {
         }
         if in_recovery {
             loss.episode.budget.on_sent(len, packets);
-            loss.judge.on_sent(len, again, resent.passed_bytes);
         }
     }
 }

@@ -5,7 +5,7 @@ use core::hint::cold_path;
 use cc::Controller;
 use machine::Cx;
 use record::{Cause, Purpose, Recorder};
-use recovery::tlp::{PtoInput, PtoRule};
+use recovery::tlp::PtoInput;
 use recovery::undo::{Undo, older};
 use units::{Duration, Instant};
 
@@ -25,14 +25,8 @@ impl Endpoint {
         } else {
             self.watch_reordering(cx.now, &found);
         }
-        if let Some(burst) = timed_of!(self).judge.burst().filter(|_| found.packets > 0) {
-            burst.drop_wait();
-        }
         let recovered = self.cc.in_recovery();
         self.act_on_losses(cx, &found);
-        if found.packets > 0 && timed_of!(self).judge.is_freebsd() {
-            self.snd.map.expire_passed();
-        }
         if self.cc.in_recovery() && !recovered {
             self.first_of_timer(cx);
         }
@@ -56,10 +50,6 @@ impl Endpoint {
         }
         let loss = timed_of!(self);
         loss.probe_due = true;
-        loss.judge.forget_duplicates();
-        if let Some(burst) = loss.judge.burst() {
-            burst.cut_short(cx.now);
-        }
         // The timeout comes one timeout after the probe.
         self.arm_retransmit(cx.now);
         self.call_output();
@@ -116,22 +106,13 @@ impl Endpoint {
             return;
         }
         loss.planned = (!alone).then_some(now);
-        let pto = loss.pto.pto(&PtoInput {
-            srtt: self.rtt.srtt(),
-            rack_rtt: if matches!(loss.pto, PtoRule::FreeBsd(_)) {
-                loss.judge.rack_rtt()
-            } else {
-                Duration::ZERO
-            },
-            alone,
-            rto: self.rtt.rto(),
-        });
+        let pto = loss.pto.pto(&PtoInput { srtt: self.rtt.srtt(), alone, rto: self.rtt.rto() });
         match loss.judge {
-            // Linux counts in jiffies; FreeBSD's RACK and the textbook in the time itself.
+            // Linux counts in jiffies, the textbook in the time itself.
             Judge::Linux(_) => {
                 self.timers.set_ticks(Purpose::LossProbe, &self.clock, now, pto);
             }
-            Judge::Rfc(_) | Judge::FreeBsd(_) => {
+            Judge::Rfc(_) => {
                 let at = now + pto.max(Duration::from_micros(1));
                 self.timers.set(Purpose::LossProbe, at);
             }
@@ -157,9 +138,6 @@ impl Endpoint {
             }
         }
         loss.judge.on_timeout(&mut self.snd.map, &standing);
-        if let Some(burst) = loss.judge.burst() {
-            burst.cut_short(now);
-        }
         loss.episode.budget = super::Budget::None;
         loss.tlp.forget();
         loss.probe_due = false;

@@ -1,0 +1,254 @@
+//! A call of rack_output: what it begins with, what it notes of segments sent, and how it ends.
+
+use cc::Controller;
+use machine::Cx;
+use record::{Purpose, Recorder, SentKind, Waiting};
+use recovery::hpts_rack::{Due, RackTimer};
+use recovery::probe_rack::ProbeInput;
+use recovery::rack_freebsd::{RackFreeBsd, micros};
+use recovery::sendmap::Resent;
+use units::{Duration, Instant, Offset};
+
+use super::rack_of;
+use crate::endpoint::{Endpoint, State};
+use crate::loss::Repair;
+
+/// Longest time until a probe; beyond it the timeout comes first (`TCPTV_REXMTMAX`).
+const LONGEST_PROBE: Duration = Duration::from_secs(64);
+
+/// The purposes of the wheel's entries.
+const PURPOSES: [Purpose; 4] =
+    [Purpose::Reorder, Purpose::LossProbe, Purpose::Retransmit, Purpose::Pacing];
+
+const fn purpose_of(timer: Option<RackTimer>) -> Purpose {
+    match timer {
+        Some(RackTimer::Reorder) => Purpose::Reorder,
+        Some(RackTimer::Probe) => Purpose::LossProbe,
+        Some(RackTimer::Retransmit) => Purpose::Retransmit,
+        None => Purpose::Pacing,
+    }
+}
+
+impl Endpoint {
+    /// The wheel calls. False if the timer is none of its entries.
+    pub(crate) fn on_wheel(&mut self, purpose: Purpose) -> bool {
+        if !PURPOSES.contains(&purpose) {
+            return false;
+        }
+        let Repair::Rack(rack) = &mut self.snd.repair else { return false };
+        rack.hpts.on_wheel();
+        self.call_output();
+        true
+    }
+
+    /// The endpoint's timers follow the entry on the wheel.
+    pub(super) fn sync_wheel(&mut self) {
+        let Repair::Rack(rack) = &mut self.snd.repair else { return };
+        let entry = rack.hpts.entry().map(|(at, timer)| (at, purpose_of(timer)));
+        for purpose in PURPOSES {
+            match entry {
+                Some((at, entered)) if entered == purpose => self.timers.set(purpose, at),
+                _ => self.timers.stop(purpose),
+            }
+        }
+    }
+
+    /// The beginning of rack_output: a timer that is due, and the pause that may hold the call back.
+    /// Says why it ends, if it does.
+    pub(crate) fn begin_rack_call<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) -> Option<Waiting> {
+        let idle = !self.outstanding();
+        let Repair::Rack(rack) = &mut self.snd.repair else { return None };
+        let by_segment = core::mem::take(&mut rack.call.by_segment);
+        match rack.hpts.begin(cx.now, idle) {
+            Due::Nothing => {}
+            Due::TooEarly => {
+                self.sync_wheel();
+                return Some(Waiting::Pacing);
+            }
+            Due::Timer(timer) => {
+                cx.emit(|| record::Event::Timer(purpose_of(Some(timer))));
+                if let Some(why) = self.on_rack_timeout(cx, timer) {
+                    self.sync_wheel();
+                    return Some(why);
+                }
+            }
+        }
+        let Repair::Rack(rack) = &mut self.snd.repair else { return None };
+        if !rack.hpts.lets_through(cx.now) {
+            let stopped = rack.hpts.timer().is_none() && !idle;
+            if !(by_segment && stopped) {
+                self.sync_wheel();
+                return Some(Waiting::Pacing);
+            }
+            if rack.hpts.reenter(cx.now) {
+                self.start_wheel(cx.now, Duration::ZERO);
+                return Some(Waiting::Pacing);
+            }
+        }
+        let Repair::Rack(rack) = &mut self.snd.repair else { return None };
+        rack.call.sent = 0;
+        None
+    }
+
+    /// Segments were sent: new data, or again; `probe`, `resent` what of them was a probe, retransmitted.
+    pub(crate) fn rack_noted(&mut self, at: Offset, end: Offset, again: bool, resent: &Resent) {
+        let now = self.snd.last_sent;
+        let (una, mss, window) = (self.snd.una, self.mss(), self.initial_window());
+        let in_recovery = self.cc.in_recovery();
+        let len = end - at;
+        let rack = rack_of!(self);
+        if in_recovery {
+            rack.prr.on_sent(len);
+            rack.undo.on_resent(resent.passed_bytes);
+            rack.reverts.on_sent(len, again);
+        } else if !again {
+            rack.reverts.on_sent(len, false);
+        }
+        if rack.call.is_probe {
+            rack.probes.in_progress = true;
+            rack.probes.count += 1;
+            if again {
+                rack.probes.sent = Some((at, end));
+            }
+        } else if !again {
+            rack.probes.on_progress();
+        }
+        if !again {
+            if una == at {
+                rack.probes.timed_at = now;
+            }
+            rack.goodput.on_sent(at, end, micros(now), window, mss);
+            if end > rack.timeout.max {
+                rack.timeout.in_recovery = false;
+            }
+        }
+        rack.call.sent += len;
+    }
+
+    /// After a segment was made: does the call end with it? Then the pause and the timer are entered.
+    /// A retransmission is followed by the shortest pause, `left` bytes of new data may follow.
+    pub(crate) fn end_rack_segment(&mut self, now: Instant, kind: SentKind, left: u64, more: bool) {
+        let mss = self.mss();
+        let retransmitted = matches!(kind, SentKind::Again(_));
+        let srtt = self.rtt.srtt();
+        let Repair::Rack(rack) = &mut self.snd.repair else { return };
+        let sent = rack.call.sent;
+        let pause = if retransmitted {
+            rack.rack.least_wait()
+        } else {
+            let rtt = rack.least.unwrap_or(srtt.map_or(1, Duration::as_micros));
+            let goes_on = more && sent < rack.burst.most(mss);
+            if goes_on {
+                return;
+            }
+            rack.burst.pause(sent, rtt, mss)
+        };
+        rack.call.is_probe = false;
+        rack.call.fast = if left >= mss && !retransmitted && !pause.is_zero() { left } else { 0 };
+        self.snd.due = false;
+        self.start_wheel(now, pause);
+    }
+
+    /// A call finds nothing more to send (`just_return`).
+    pub(crate) fn end_rack_call(&mut self, now: Instant, why: Waiting) {
+        let (mss, max) = (self.mss(), self.snd.max);
+        let outstanding = self.snd.max - self.snd.una;
+        let window_limited = outstanding + mss.max(self.snd.max_wnd / 2).min(mss) >= self.snd.wnd;
+        let data_limited = outstanding >= self.snd.buffer.used();
+        let in_recovery = self.cc.in_recovery();
+        let srtt = self.rtt.srtt();
+        let Repair::Rack(rack) = &mut self.snd.repair else { return };
+        rack.call.is_probe = false;
+        let sent = core::mem::take(&mut rack.call.sent);
+        let pause = if sent > 0 {
+            let rtt = rack.least.unwrap_or(srtt.map_or(1, Duration::as_micros));
+            rack.burst.pause(sent, rtt, mss)
+        } else {
+            rack.hpts.forget_lag();
+            if in_recovery && (window_limited || data_limited) {
+                rack.prr.prr_sndcnt = 0;
+            }
+            let app_limited = !window_limited && (data_limited || why == Waiting::SmallSegment);
+            rack.goodput.on_just_returned(app_limited, max, mss);
+            Duration::ZERO
+        };
+        self.start_wheel(now, pause);
+    }
+
+    /// rack_start_hpts_timer.
+    pub(super) fn start_wheel(&mut self, now: Instant, pause: Duration) {
+        let Repair::Rack(rack) = &self.snd.repair else { return };
+        if !rack.hpts.is_entered() {
+            let timer = self.next_rack_timer(now);
+            let Repair::Rack(rack) = &mut self.snd.repair else { return };
+            let measured = rack.goodput.is_measured();
+            rack.hpts.start(now, pause, timer, measured);
+        }
+        self.sync_wheel();
+    }
+
+    /// rack_timer_start: which timer is to run, and for how long. One only: the oldest segment's time if
+    /// it was passed, else a probe's, else the timeout.
+    fn next_rack_timer(&mut self, now: Instant) -> Option<(RackTimer, Duration)> {
+        if !self.outstanding() || self.snd.persisting {
+            return None;
+        }
+        let oldest = *self.snd.map.oldest()?;
+        let data_end = self.data_end();
+        let only_fin = oldest.start() >= data_end;
+        if self.state == State::SynReceived || only_fin {
+            return Some(self.rack_timeout_left(now, oldest.sent_at()));
+        }
+        let Repair::Rack(rack) = &self.snd.repair else { return None };
+        if RackFreeBsd::is_suspected(&oldest, rack.strikes(oldest.start())) {
+            let thresh = self.rack_thresh(now);
+            let rack = rack_of!(self);
+            return Some((RackTimer::Reorder, rack.rack.time_left(&oldest, thresh, now)));
+        }
+        self.rack_probe_left(now)
+            .map(|left| (RackTimer::Probe, left))
+            .or_else(|| Some(self.rack_timeout_left(now, oldest.sent_at())))
+    }
+
+    /// Time until the timeout, from the last transmission of the oldest segment or the last timer.
+    fn rack_timeout_left(&self, now: Instant, sent_at: Instant) -> (RackTimer, Duration) {
+        let rto = self.rtt.rto();
+        let Repair::Rack(rack) = &self.snd.repair else { return (RackTimer::Retransmit, rto) };
+        let since = micros(now).saturating_sub(micros(sent_at.max(rack.probes.timed_at)));
+        let rto = rto.as_micros();
+        let left = if rto > since { rto - since } else { rack.rack.least_wait().as_micros() };
+        (RackTimer::Retransmit, Duration::from_micros(left))
+    }
+
+    /// Time until a probe, if one may be sent.
+    fn rack_probe_left(&self, now: Instant) -> Option<Duration> {
+        let Repair::Rack(rack) = &self.snd.repair else { return None };
+        if rack.probes.in_progress && rack.probes.count >= rack.settings.probes {
+            return None;
+        }
+        let (last, before) = self.snd.map.newest_two();
+        let last = last.filter(|last| last.end() <= self.data_end())?;
+        let srtt = self.rtt.srtt();
+        let thresh = rack.settings.pto.thresh(&ProbeInput {
+            srtt,
+            rack_rtt: RackFreeBsd::rtt(rack.latest.1, srtt),
+            last,
+            before,
+            rto: self.rtt.rto(),
+            longest: rack.rack.longest(),
+        });
+        let since = micros(now).saturating_sub(micros(last.sent_at().max(rack.probes.timed_at)));
+        let thresh = thresh.as_micros();
+        let left = if thresh > since { thresh - since } else { rack.rack.least_wait().as_micros() };
+        let left = Duration::from_micros(left).max(rack.settings.pto.least);
+        (left <= LONGEST_PROBE).then_some(left)
+    }
+
+    /// The window is probed instead: nothing is on the wheel (rack_enter_persist).
+    pub(crate) fn leave_wheel(&mut self) {
+        if let Repair::Rack(rack) = &mut self.snd.repair {
+            rack.hpts.remove();
+            self.sync_wheel();
+        }
+    }
+}
