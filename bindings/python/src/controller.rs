@@ -195,7 +195,7 @@ impl Maker for PyMaker {
 
     fn make(&self) -> Box<dyn Pilot> {
         let object = Python::attach(|py| {
-            self.class.call0(py).unwrap_or_else(|error| gone(py, self.name, "__init__", &error))
+            self.class.call0(py).map_err(|error| gone(py, self.name, "__init__", &error))
         });
         Box::new(PyPilot { name: self.name, mss: 1, object })
     }
@@ -205,27 +205,33 @@ impl Maker for PyMaker {
 struct PyPilot {
     name: &'static str,
     mss: u32,
-    object: Py<PyAny>,
+    /// The object, or why there is none: the next hook returns that.
+    object: Result<Py<PyAny>, Gone>,
 }
 
 impl PyPilot {
     /// Calls `hook` if the object has it.
-    fn ask<'py, A>(&self, py: Python<'py>, hook: &'static str, argument: A) -> Decision
+    fn ask<'py, A>(
+        &self,
+        py: Python<'py>,
+        hook: &'static str,
+        argument: A,
+    ) -> Result<Decision, Gone>
     where
         A: IntoPyObject<'py>,
         PyErr: From<A::Error>,
     {
-        let asked = || -> PyResult<Decision> {
-            let object = self.object.bind(py);
+        let object = self.object.as_ref().map_err(Gone::clone)?.bind(py);
+        let call = || -> PyResult<Decision> {
             let Some(method) = object.getattr_opt(hook)? else { return Ok(Decision::default()) };
             decision(&method.call1((argument,))?, self.mss)
         };
-        asked().unwrap_or_else(|error| gone(py, self.name, hook, &error))
+        call().map_err(|error| gone(py, self.name, hook, &error))
     }
 }
 
 impl Pilot for PyPilot {
-    fn on_start(&mut self, now: Instant, mss: u32, window: Bytes) -> Decision {
+    fn on_start(&mut self, now: Instant, mss: u32, window: Bytes) -> Result<Decision, Gone> {
         self.mss = mss;
         let report = PyReport {
             now_s: now.as_secs_f64(),
@@ -244,7 +250,7 @@ impl Pilot for PyPilot {
         Python::attach(|py| self.ask(py, "on_start", report))
     }
 
-    fn on_report(&mut self, report: &Report) -> Decision {
+    fn on_report(&mut self, report: &Report) -> Result<Decision, Gone> {
         let report = PyReport {
             now_s: report.now.as_secs_f64(),
             interval_s: report.interval.as_secs_f64(),
@@ -262,7 +268,7 @@ impl Pilot for PyPilot {
         Python::attach(|py| self.ask(py, "on_report", report))
     }
 
-    fn on_loss(&mut self, loss: &LossReport) -> Decision {
+    fn on_loss(&mut self, loss: &LossReport) -> Result<Decision, Gone> {
         let loss = PyLoss {
             now_s: loss.now.as_secs_f64(),
             kind: match loss.signal {
@@ -279,10 +285,13 @@ impl Pilot for PyPilot {
     }
 
     fn fork(&self) -> Box<dyn Pilot> {
-        let object = Python::attach(|py| {
-            let copied =
-                py.import("copy").and_then(|copy| copy.call_method1("deepcopy", (&self.object,)));
-            copied.unwrap_or_else(|error| gone(py, self.name, "__deepcopy__", &error)).unbind()
+        let object = self.object.as_ref().map_err(Gone::clone).and_then(|object| {
+            Python::attach(|py| {
+                let copied =
+                    py.import("copy").and_then(|copy| copy.call_method1("deepcopy", (object,)));
+                let copied = copied.map(Bound::unbind);
+                copied.map_err(|error| gone(py, self.name, "__deepcopy__", &error))
+            })
         });
         Box::new(Self { object, ..*self })
     }
@@ -343,15 +352,13 @@ fn nonsense(key: &str, value: &Bound<'_, PyAny>, expected: &str) -> PyErr {
     PyValueError::new_err(format!("{key}: expected {expected}, found {found}"))
 }
 
-/// Leaves the run: what was raised is told with its place.
-fn gone(py: Python<'_>, name: &str, hook: &str, error: &PyErr) -> ! {
+/// What a hook raised, with its file and line.
+fn gone(py: Python<'_>, name: &str, hook: &str, error: &PyErr) -> Gone {
     let place = place(py, error).unwrap_or_default();
     let kind =
         error.get_type(py).name().map_or_else(|_| "error".to_owned(), |kind| kind.to_string());
     let what = error.value(py);
-    std::panic::resume_unwind(Box::new(Gone(format!(
-        "controller {name:?}, {hook}{place}: {kind}: {what}"
-    ))))
+    Gone(format!("controller {name:?}, {hook}{place}: {kind}: {what}"))
 }
 
 /// File and line of the innermost frame.

@@ -68,6 +68,7 @@ pub(crate) fn whatif(
         Ok(answer) => Ok((answer.to_json(), answer.to_text())),
         Err(Fault::Unfit(unfit)) => Err(RunError::new_err(format!("{path}: {unfit}"))),
         Err(Fault::Scenario(mistakes)) => Err(wrong_scenario(py, &mistakes)),
+        Err(Fault::Run(error)) => Err(RunError::new_err(format!("{path}: {error}"))),
     }
 }
 

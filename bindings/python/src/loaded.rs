@@ -1,5 +1,6 @@
 //! A scenario, read and found right.
 
+use core::ops::ControlFlow;
 use std::fs;
 use std::io::{self, Read as _};
 use std::path::Path;
@@ -11,7 +12,7 @@ use pyo3::types::PyDict;
 use record::{Event, Movement, Recorder, SenderState, Who};
 use runner::sharing::Sharing;
 use scenario::{Files, Loaded, Overrides};
-use sim::{Observer, Outcome, SetupError, Watch};
+use sim::{Observer, Outcome, Watch};
 use units::Instant;
 
 use crate::columns::{Events, Series};
@@ -137,8 +138,13 @@ impl Scenario {
     }
 }
 
-fn unfit(error: &SetupError) -> PyErr {
-    RunError::new_err(format!("the scenario cannot be run: {error}"))
+fn unfit(error: &sim::RunError) -> PyErr {
+    RunError::new_err(match error {
+        sim::RunError::Setup(_) | sim::RunError::Duplicates(_) => {
+            format!("the scenario cannot be run: {error}")
+        }
+        sim::RunError::Controller(_) | sim::RunError::Stopped => error.to_string(),
+    })
 }
 
 /// Files that a scenario names are beside it; a text or a dictionary has none.
@@ -245,7 +251,7 @@ impl Recorder for Quiet<'_> {
 }
 
 impl Observer for Quiet<'_> {
-    fn progress(&mut self, now: Instant) {
-        self.0.reached(now.as_nanos());
+    fn progress(&mut self, now: Instant) -> ControlFlow<()> {
+        self.0.reached(now.as_nanos())
     }
 }

@@ -44,10 +44,12 @@ pub(crate) fn reproduce(
     let results = watch(py, chosen.len() as u64, progress, |watched| {
         let mut report = Report::new();
         for (done, case) in chosen.iter().enumerate() {
-            watched.reached(done as u64);
+            if watched.reached(done as u64).is_break() {
+                break;
+            }
             report.cases.push(case.until(watched.stop())?);
         }
-        watched.reached(chosen.len() as u64);
+        let _ = watched.reached(chosen.len() as u64);
         Ok::<_, CaseError>(report)
     })?;
     let report = results.map_err(|error| RunError::new_err(error.to_string()))?;

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use arrow_array::builder::{Float64Builder, StringBuilder, StringDictionaryBuilder, UInt64Builder};
 use arrow_array::types::Int32Type;
 use pages::sweep_page::SweepPage;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
 use runner::sweep::csv::{FIGURES, Figure};
 use runner::sweep::pivot::{Flows, Pivot, Question};
 use runner::sweep::{About, Row, csv};
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
-use pyo3::prelude::*;
 
 use crate::columns::{Column, batch};
 use crate::ran::html;
@@ -144,11 +144,13 @@ impl RunColumns {
     }
 }
 
-/// Reads rows from lines of JSON, and leaves them if the work is to end.
+/// Reads rows from lines of JSON, as far as the work is not to end: the caller raises why it ends.
 fn parse(lines: &[u8], watched: &Watched, mut each: impl FnMut(Row)) -> PyResult<()> {
     let text = str::from_utf8(lines).map_err(|error| PyValueError::new_err(error.to_string()))?;
     for (number, line) in text.split_inclusive('\n').enumerate() {
-        watched.leave_if_asked();
+        if watched.is_to_end() {
+            break;
+        }
         let row = Row::from_line(line).ok_or_else(|| {
             PyValueError::new_err(format!("line {}: not a row of a sweep", number + 1))
         })?;

@@ -1,15 +1,14 @@
 //! Long calls: the work goes on in a thread of its own without the GIL, while the calling one looks
 //! after Ctrl-C and progress.
 
+use core::ops::ControlFlow;
 use std::any::Any;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use cc::outside::Gone;
 use pyo3::prelude::*;
-use runner::leave::Left;
 
 use crate::errors::RunError;
 
@@ -30,17 +29,10 @@ impl Watched {
         &self.stop
     }
 
-    /// Tells how much is done, in units of the total, and leaves the work if it is to end.
-    pub(crate) fn reached(&self, done: u64) {
+    /// Reports how much is done, in units of the total; breaks if the work is to end.
+    pub(crate) fn reached(&self, done: u64) -> ControlFlow<()> {
         self.done.store(done, Ordering::Relaxed);
-        self.leave_if_asked();
-    }
-
-    /// Leaves the work if it is to end.
-    pub(crate) fn leave_if_asked(&self) {
-        if self.is_to_end() {
-            resume_unwind(Box::new(Left));
-        }
+        if self.is_to_end() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
     /// Is the work to end early?
@@ -120,9 +112,6 @@ fn look(
 
 /// A fault of the program itself; it must not take the interpreter with it.
 fn fault(thrown: &Box<dyn Any + Send>) -> PyErr {
-    if let Some(Gone(why)) = thrown.downcast_ref::<Gone>() {
-        return RunError::new_err(why.clone());
-    }
     let message = thrown
         .downcast_ref::<String>()
         .map(String::as_str)

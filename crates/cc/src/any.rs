@@ -7,7 +7,7 @@ use crate::contract::{
     Recovered, RttSample,
 };
 use crate::cubic::{FreeBsdCubic, LinuxCubic, RfcCubic};
-use crate::outside::Piloted;
+use crate::outside::{Gone, Piloted};
 use crate::{Bbr, LinuxReno, NewReno};
 
 /// Any controller, with what it grants: that is asked for several times between two changes.
@@ -110,6 +110,14 @@ impl AnyController {
         match &self.which {
             Which::NewReno(cc) => Some(cc.bytes_acked()),
             Which::FreeBsdCubic(cc) => Some(cc.bytes_acked()),
+            _ => None,
+        }
+    }
+
+    /// What a user-defined controller failed with, if it did.
+    pub fn failure(&self) -> Option<&Gone> {
+        match &self.which {
+            Which::Piloted(cc) => cc.failure(),
             _ => None,
         }
     }

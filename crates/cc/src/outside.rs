@@ -61,6 +61,7 @@ impl Outside {
             since: Instant::ZERO,
             seen: Seen::default(),
             decided: None,
+            failure: None,
         })
     }
 }
@@ -98,9 +99,27 @@ pub struct Piloted {
     seen: Seen,
     /// Window to be taken when the recovery in progress ends.
     decided: Option<Bytes>,
+    /// What the pilot failed with; it is not called any more.
+    failure: Option<Gone>,
 }
 
 impl Piloted {
+    /// What its pilot failed with, if it did.
+    pub(crate) const fn failure(&self) -> Option<&Gone> {
+        self.failure.as_ref()
+    }
+
+    /// Calls a hook of the pilot, unless one has failed.
+    fn ask(&mut self, hook: impl FnOnce(&mut dyn Pilot) -> Result<Decision, Gone>) -> Decision {
+        if self.failure.is_some() {
+            return Decision::default();
+        }
+        hook(&mut *self.pilot).unwrap_or_else(|gone| {
+            self.failure = Some(gone);
+            Decision::default()
+        })
+    }
+
     fn take(&mut self, decision: Decision) {
         if let Some(ssthresh) = decision.ssthresh {
             self.base.set_threshold(Some(ssthresh));
@@ -142,7 +161,7 @@ impl Piloted {
         };
         self.since = event.now;
         self.mark = event.snd_nxt;
-        let decision = self.pilot.on_report(&report);
+        let decision = self.ask(|pilot| pilot.on_report(&report));
         self.take(decision);
     }
 }
@@ -153,7 +172,8 @@ impl Controller for Piloted {
         self.mss = event.mss;
         self.since = event.now;
         self.mark = event.una;
-        let decision = self.pilot.on_start(event.now, event.mss, self.base.control().window);
+        let window = self.base.control().window;
+        let decision = self.ask(|pilot| pilot.on_start(event.now, event.mss, window));
         self.take(decision);
         change
     }
@@ -206,7 +226,7 @@ impl Controller for Piloted {
             pipe: event.pipe,
             mss: self.mss,
         };
-        let decision = self.pilot.on_loss(&loss);
+        let decision = self.ask(|pilot| pilot.on_loss(&loss));
         if let Some(window) = decision.window {
             // Recoveries lead to the threshold (PRR, RFC 9937; slow start after a timeout).
             self.base.set_threshold(Some(decision.ssthresh.unwrap_or(window)));
@@ -282,7 +302,8 @@ impl Controller for Piloted {
 
 impl Clone for Piloted {
     fn clone(&self) -> Self {
-        Self { pilot: self.pilot.fork(), base: self.base.clone(), ..*self }
+        let (pilot, base) = (self.pilot.fork(), self.base.clone());
+        Self { pilot, base, failure: self.failure.clone(), ..*self }
     }
 }
 

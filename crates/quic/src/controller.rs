@@ -7,6 +7,7 @@
 
 use cc::contract::{Acked, Congested, Established, Recovered, Signal, Smoothed};
 use cc::cubic::{FreeBsdCubic, LinuxCubic, RfcCubic, Variant};
+use cc::outside::Gone;
 use cc::quic_newreno::{PacketAcked, PacketsLost};
 use cc::{
     Algorithm, AnyController, Change, Control, Controller as _, LinuxReno, QuicNewReno, newreno,
@@ -145,6 +146,14 @@ impl Controller {
         match self {
             Self::NewReno(newreno) => newreno.in_recovery(),
             Self::Tcp(tcp) => tcp.in_recovery,
+        }
+    }
+
+    /// What a user-defined controller failed with, if it did.
+    pub(crate) fn failure(&self) -> Option<&Gone> {
+        match self {
+            Self::NewReno(_) => None,
+            Self::Tcp(tcp) => tcp.cc.failure(),
         }
     }
 

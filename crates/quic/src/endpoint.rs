@@ -286,6 +286,11 @@ impl Endpoint {
         self.state == State::Open
     }
 
+    /// What a user-defined congestion controller failed with, if it did.
+    pub fn controller_failure(&self) -> Option<&cc::outside::Gone> {
+        self.cc.failure()
+    }
+
     /// Counters so far.
     pub const fn totals(&self) -> &Totals {
         &self.totals

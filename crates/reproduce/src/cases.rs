@@ -14,11 +14,11 @@ pub mod text;
 
 use serde::Serialize;
 
-use runner::leave::{self, NEVER};
+use runner::stop::{self, NEVER};
 use scenario::{self, Loaded, Overrides};
 
 pub use row::{Figure, Kind, Row};
-pub use runner::leave::Stop;
+pub use runner::stop::Stop;
 
 /// A case that can be run.
 #[derive(Debug, Clone, Copy)]
@@ -160,7 +160,7 @@ pub(crate) fn run(
     observer: &mut impl sim::Observer,
     stop: Stop<'_>,
 ) -> Result<sim::Outcome, CaseError> {
-    leave::run(&loaded.scenario, observer, stop).map_err(|error| CaseError(format!("{error}")))
+    stop::run(&loaded.scenario, observer, stop).map_err(|error| CaseError(format!("{error}")))
 }
 
 impl Case {
@@ -172,7 +172,7 @@ impl Case {
         self.until(&NEVER)
     }
 
-    /// The same; leaves its runs once `stop` is set, by unwinding with [`runner::leave::Left`].
+    /// The same; ends its runs once `stop` is set.
     ///
     /// # Errors
     /// As for [`Case::run`].

@@ -12,7 +12,7 @@ use crate::cases::reordering::map::{self, Fate};
 use crate::cases::slow_start_lro::{RAMP, TRACE};
 use crate::cases::{CaseError, load, run};
 use export::curves::{Curve, Curves, TIME, push, render};
-use runner::leave::NEVER;
+use runner::stop::NEVER;
 
 /// A picture by the name of its file.
 #[derive(Debug, Clone, Copy)]

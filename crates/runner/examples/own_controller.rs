@@ -7,7 +7,7 @@
 
 use std::{env, fs};
 
-use cc::outside::{Decision, Every, LossReport, Maker, Outside, Pilot, Report};
+use cc::outside::{Decision, Every, Gone, LossReport, Maker, Outside, Pilot, Report};
 use scenario::{Overrides, load};
 use units::{Bytes, Instant};
 
@@ -38,21 +38,21 @@ impl Maker for Own {
 struct Growing;
 
 impl Pilot for Growing {
-    fn on_start(&mut self, _: Instant, _: u32, _: Bytes) -> Decision {
-        Decision::default()
+    fn on_start(&mut self, _: Instant, _: u32, _: Bytes) -> Result<Decision, Gone> {
+        Ok(Decision::default())
     }
 
-    fn on_report(&mut self, report: &Report) -> Decision {
+    fn on_report(&mut self, report: &Report) -> Result<Decision, Gone> {
         let window = match report.ssthresh {
             None => report.window + report.window,
             Some(_) => report.window + Bytes(u64::from(report.mss)),
         };
-        Decision { window: Some(window), ..Decision::default() }
+        Ok(Decision { window: Some(window), ..Decision::default() })
     }
 
-    fn on_loss(&mut self, loss: &LossReport) -> Decision {
+    fn on_loss(&mut self, loss: &LossReport) -> Result<Decision, Gone> {
         let half = Bytes((loss.window.get() / 2).max(2 * u64::from(loss.mss)));
-        Decision { window: Some(half), ssthresh: Some(half), ..Decision::default() }
+        Ok(Decision { window: Some(half), ssthresh: Some(half), ..Decision::default() })
     }
 
     fn fork(&self) -> Box<dyn Pilot> {

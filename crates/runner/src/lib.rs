@@ -4,11 +4,11 @@
 //! (columns over time), [`sweep`] (many runs), [`theory_report`] (closed forms beside runs), [`wire_report`]
 //! (a run with real hosts beside one in virtual time), [`packet_scripts`] (a host, packet by packet).
 
-pub mod leave;
 pub mod packet_scripts;
 pub mod run_report;
 pub mod series;
 pub mod sharing;
+pub mod stop;
 pub mod sweep;
 pub mod theory_report;
 pub mod wire_report;

@@ -1,5 +1,7 @@
 //! Runs a scenario under the eyes of the independent verifier.
 
+use core::ops::ControlFlow;
+
 use check::world::{Brake, Transport};
 use check::{Law, Line, Outage, Rejection, Room, Summary, Thinning, Verifier, World};
 use net::link::Limit;
@@ -10,15 +12,15 @@ use units::{Bytes, HostId, Instant};
 
 use crate::observer::Observer;
 use crate::outcome::Outcome;
+use crate::run_error::RunError;
 use crate::scenario::{Capacity, During, Element, Flow, Host, Policy, Scenario, reverse};
-use crate::validity::SetupError;
 use crate::world::run;
 
 /// Why a run under audit has no result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AuditError {
-    /// The scenario could not be set up.
-    Setup(SetupError),
+    /// It could not be brought to its end.
+    Run(RunError),
     /// The run did what cannot be.
     Rejected(Rejection),
 }
@@ -175,7 +177,7 @@ pub fn run_against<O: Observer>(
     let refused = |error| AuditError::Rejected(Rejection::World(error));
     let verifier = Verifier::new(world).map_err(refused)?;
     let mut audited = Audited { verifier, observer };
-    let outcome = run(scenario, &mut audited).map_err(AuditError::Setup)?;
+    let outcome = run(scenario, &mut audited).map_err(AuditError::Run)?;
     match audited.verifier.finish(outcome.ended) {
         Ok(summary) => Ok((outcome, summary)),
         Err(found) => Err(AuditError::Rejected(Rejection::Record(found))),
@@ -212,8 +214,8 @@ impl<O: Observer> Observer for Audited<'_, O> {
         self.observer.datagram(at, tap, outbound, packet);
     }
 
-    fn progress(&mut self, now: Instant) {
-        self.observer.progress(now);
+    fn progress(&mut self, now: Instant) -> ControlFlow<()> {
+        self.observer.progress(now)
     }
 }
 

@@ -19,14 +19,16 @@ mod app;
 mod card;
 mod datagrams;
 mod road;
+mod run_error;
 mod transport;
 mod validity;
 mod world;
 
 pub use observer::{Observer, Watch};
 pub use outcome::{FlowOutcome, Latency, Outcome};
+pub use run_error::{Duplicates, MOST_PACKETS, RunError};
 pub use scenario::Scenario;
-pub use validity::{Duplicates, MOST_PACKETS, SetupError, validate};
+pub use validity::{SetupError, validate};
 pub use world::run;
 #[doc(hidden)]
 pub use world::run_packing;

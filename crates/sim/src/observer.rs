@@ -1,5 +1,7 @@
 //! Who watches a run.
 
+use core::ops::ControlFlow;
+
 use packet::Segment;
 use record::{Event, Movement, Recorder, Sender, SenderState, Who};
 use units::Instant;
@@ -20,10 +22,11 @@ pub trait Observer: Recorder {
         let _ = (at, tap, outbound, packet);
     }
 
-    /// Called with the virtual time reached, once in [`PROGRESS_EVERY`] turns: for progress bars,
-    /// and for whoever leaves a run in which time stands still.
-    fn progress(&mut self, now: Instant) {
+    /// Called with the virtual time reached, once in [`PROGRESS_EVERY`] turns: for progress bars.
+    /// [`ControlFlow::Break`] ends the run with [`RunError::Stopped`](crate::RunError::Stopped).
+    fn progress(&mut self, now: Instant) -> ControlFlow<()> {
         let _ = now;
+        ControlFlow::Continue(())
     }
 }
 
@@ -40,8 +43,8 @@ impl<O: Observer> Observer for &mut O {
         (**self).datagram(at, tap, outbound, packet);
     }
 
-    fn progress(&mut self, now: Instant) {
-        (**self).progress(now);
+    fn progress(&mut self, now: Instant) -> ControlFlow<()> {
+        (**self).progress(now)
     }
 }
 
@@ -97,8 +100,9 @@ impl<A: Observer, B: Observer> Observer for Watch<A, B> {
         self.1.datagram(at, tap, outbound, packet);
     }
 
-    fn progress(&mut self, now: Instant) {
-        self.0.progress(now);
-        self.1.progress(now);
+    fn progress(&mut self, now: Instant) -> ControlFlow<()> {
+        let first = self.0.progress(now);
+        let second = self.1.progress(now);
+        if first.is_break() { first } else { second }
     }
 }

@@ -4,6 +4,7 @@
 //! one at rest little: [`World::rouse`](crate::world::World::rouse) makes or wakes it before anything is
 //! said to it.
 
+use cc::outside::Gone;
 use machine::{Cx, Endpoint as _, Signal};
 use record::Recorder;
 use tcp::packed::Packed;
@@ -106,6 +107,15 @@ impl Transport {
     #[inline]
     pub(crate) fn handle_timeout<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
         either!(self, end => end.handle_timeout(cx), ());
+    }
+
+    /// What a user-defined congestion controller failed with. One at rest has none of those.
+    pub(crate) fn controller_failure(&self) -> Option<&Gone> {
+        match self {
+            Self::Tcp(tcp) => tcp.controller_failure(),
+            Self::Quic(quic) => quic.controller_failure(),
+            Self::Outside | Self::NotYet | Self::Asleep(_) => None,
+        }
     }
 
     pub(crate) fn counted(&self) -> Counted {

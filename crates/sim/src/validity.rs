@@ -6,7 +6,7 @@
 use core::fmt;
 
 use tcp::profile::{Family, ReceiveBufferRule, SendBufferRule};
-use units::{Bytes, Duration, Instant};
+use units::{Bytes, Duration};
 
 use crate::road;
 use crate::scenario::{App, Burst, Element, Flow, Host, Path, Pause, Scenario};
@@ -57,26 +57,7 @@ pub enum SetupError {
         /// Index of the tap.
         tap: usize,
     },
-    /// An element that duplicates packets made more than [`MOST_PACKETS`] of them.
-    Duplicates(Duplicates),
 }
-
-/// Where a run was given up whose packets were duplicated without bound.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Duplicates {
-    /// Index of the path.
-    pub path: usize,
-    /// On its way back?
-    pub reverse: bool,
-    /// Index of the element on that way.
-    pub element: usize,
-    /// The moment.
-    pub at: Instant,
-}
-
-/// Packets in flight, or copies made at one instant, at which an element makes no more copies and the
-/// run is given up: some 400 MB of memory.
-pub const MOST_PACKETS: usize = 1 << 21;
 
 impl fmt::Display for SetupError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -100,15 +81,6 @@ impl fmt::Display for SetupError {
                  a link, with a round trip of {round_trip}"
             ),
             Self::Tap { tap } => write!(f, "tap {tap} names a host that does not exist"),
-            Self::Duplicates(Duplicates { path, reverse, element, at }) => {
-                let way = if *reverse { "return" } else { "forward" };
-                let s = at.since(Instant::ZERO).as_secs_f64();
-                write!(
-                    f,
-                    "path[{path}].{way}[{element}] duplicates packets without bound: more than \
-                     {MOST_PACKETS} in flight after {s:.6} s (elements count from 0)"
-                )
-            }
         }
     }
 }

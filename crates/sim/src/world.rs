@@ -11,7 +11,7 @@ mod setup;
 mod turns;
 
 use tcp::profile::SharedProfile;
-use units::{Bytes, FlowId, Instant, Stream};
+use units::{Bytes, FlowId, Instant, Stream, unlikely};
 
 use outside::Leaving;
 use packets::Network;
@@ -23,9 +23,10 @@ use crate::card::Card;
 use crate::observer::Observer;
 use crate::outcome::{FlowOutcome, Outcome};
 use crate::road;
-use crate::scenario::{App, Flow, Scenario};
+use crate::run_error::RunError;
+use crate::scenario::{App, Flow, Host, Scenario};
 use crate::transport::{Counted, Transport};
-use crate::validity::{self, Duplicates, MOST_PACKETS, SetupError};
+use crate::validity::{self, SetupError};
 
 /// An entry of the calendar: who wants to run. Ends are numbered as in [`World::ends`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,8 +102,8 @@ pub(crate) struct World<'a, O: Observer> {
 /// Runs a scenario to its end, or to the end of its time.
 ///
 /// # Errors
-/// [`SetupError`] if the scenario refers to what is not there, or duplicates packets without bound.
-pub fn run<O: Observer>(scenario: &Scenario, observer: &mut O) -> Result<Outcome, SetupError> {
+/// [`RunError`] if the scenario cannot be run to its end.
+pub fn run<O: Observer>(scenario: &Scenario, observer: &mut O) -> Result<Outcome, RunError> {
     run_and(scenario, observer, |_| {})
 }
 
@@ -110,12 +111,12 @@ pub fn run<O: Observer>(scenario: &Scenario, observer: &mut O) -> Result<Outcome
 /// no difference.
 ///
 /// # Errors
-/// [`SetupError`] if the scenario refers to what is not there.
+/// [`RunError`] if the scenario cannot be run to its end.
 #[doc(hidden)]
 pub fn run_packing<O: Observer>(
     scenario: &Scenario,
     observer: &mut O,
-) -> Result<Outcome, SetupError> {
+) -> Result<Outcome, RunError> {
     run_and(scenario, observer, World::pack_all)
 }
 
@@ -123,12 +124,13 @@ fn run_and<'a, O: Observer>(
     scenario: &'a Scenario,
     observer: &'a mut O,
     after_each: impl Fn(&mut World<'a, O>),
-) -> Result<Outcome, SetupError> {
+) -> Result<Outcome, RunError> {
     let mut world = World::new(scenario, &[], observer)?;
     world.network.end = Instant::ZERO + scenario.duration;
     turn_until(&mut world, after_each);
-    match world.network.duplicates.given_up {
-        Some(duplicates) => Err(SetupError::Duplicates(duplicates)),
+    world.check_controllers();
+    match world.network.given_up.take() {
+        Some(error) => Err(error),
         None => Ok(world.outcome()),
     }
 }
@@ -148,6 +150,10 @@ fn turn_until<'a, O: Observer>(world: &mut World<'a, O>, after_each: impl Fn(&mu
         world.count_turn();
         world.happen(wake);
         after_each(world);
+        if unlikely(world.network.progressed) {
+            world.network.progressed = false;
+            world.check_controllers();
+        }
     }
 }
 
@@ -227,6 +233,20 @@ impl<'a, O: Observer> World<'a, O> {
     #[inline]
     fn count_turn(&mut self) {
         self.network.count_turn(&mut self.turns);
+    }
+
+    /// Gives up once a user-defined congestion controller has failed.
+    #[cold]
+    #[inline(never)]
+    fn check_controllers(&mut self) {
+        let is_outside = |host: &Host| matches!(host.cc, cc::Algorithm::Outside(_));
+        if !self.scenario.hosts.iter().any(is_outside) {
+            return;
+        }
+        let failed = self.ends.iter().find_map(|end| end.stack.controller_failure()).cloned();
+        if let Some(gone) = failed {
+            self.network.give_up(RunError::Controller(gone));
+        }
     }
 
     pub(crate) fn outcome(&self) -> Outcome {

@@ -281,7 +281,7 @@ fn duplicates_without_bound_end_the_run() {
         sim::run(&scenario, &mut record::Off)
     };
     let error = run(30, Element::Delay(ms(10))).unwrap_err();
-    let sim::SetupError::Duplicates(found) = error else { panic!("{error}") };
+    let sim::RunError::Duplicates(found) = error else { panic!("{error}") };
     assert_eq!((found.path, found.reverse, found.at), (0, false, Instant::ZERO));
     assert!(error.to_string().starts_with("path[0].forward["), "{error}");
     // Where all copies are lost at once it is the work that has no bound.

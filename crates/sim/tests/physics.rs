@@ -32,7 +32,7 @@ fn audited(scenario: &Scenario) -> Summary {
             summary
         }
         Err(AuditError::Rejected(why)) => panic!("{}:\n{why}", scenario.title),
-        Err(AuditError::Setup(why)) => panic!("{}: {why:?}", scenario.title),
+        Err(AuditError::Run(why)) => panic!("{}: {why:?}", scenario.title),
     }
 }
 

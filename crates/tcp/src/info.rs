@@ -1,6 +1,7 @@
 //! What a connection tells of itself (`struct tcp_info`): what an application or a test may ask.
 
 use cc::Controller;
+use cc::outside::Gone;
 use record::Purpose;
 use units::{Bytes, Duration, Instant};
 
@@ -69,6 +70,11 @@ pub struct Info {
 }
 
 impl Endpoint {
+    /// What a user-defined congestion controller failed with, if it did.
+    pub fn controller_failure(&self) -> Option<&Gone> {
+        self.cc.failure()
+    }
+
     /// The counters as they stand.
     pub fn info(&self) -> Info {
         let control = self.cc.control();

@@ -10,11 +10,11 @@ use diagnose::place::CapturePoint;
 use fit::{Chance, Fitted, System, Unfit};
 use record::{Event, Recorder, SenderState, Who};
 use serde::Serialize;
-use sim::Observer;
+use sim::{Observer, RunError};
 use units::Instant;
 
 use ingest::inputs::Stream;
-use runner::leave::{self, NEVER, Stop};
+use runner::stop::{self, NEVER, Stop};
 use scenario::{Overrides, ScenarioError, load};
 
 /// Version of the JSON form; a new field does not change it, a changed or missing one does.
@@ -48,6 +48,8 @@ pub enum Fault {
     Unfit(Unfit),
     /// A change, or a name of a sender, is wrong.
     Scenario(Vec<ScenarioError>),
+    /// The fitted scenario could not be run to its end.
+    Run(RunError),
 }
 
 /// The answer.
@@ -151,7 +153,7 @@ impl WhatIf {
         Self::until(stream, question, &NEVER)
     }
 
-    /// The same; leaves its runs once `stop` is set, by unwinding with [`runner::leave::Left`].
+    /// The same; ends its runs once `stop` is set.
     ///
     /// # Errors
     /// [`Fault`].
@@ -271,8 +273,7 @@ fn simulate(text: &str, set: &[String], fitted: &Fitted, stop: Stop<'_>) -> Resu
     let overrides = Overrides { set: set.to_vec(), ..Overrides::default() };
     let loaded = load(text, "the fitted scenario", &overrides).map_err(Fault::Scenario)?;
     let mut seen = Acks { bytes: fitted.bytes, ..Acks::default() };
-    // A fit names its own hosts and paths, so the scenario can be set up.
-    let _ = leave::run(&loaded.scenario, &mut seen, stop);
+    stop::run(&loaded.scenario, &mut seen, stop).map_err(Fault::Run)?;
     let mut curve = seen.curve;
     curve.extend(seen.last);
     if fitted.point == CapturePoint::Receiver {

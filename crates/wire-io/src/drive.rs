@@ -1,5 +1,6 @@
 //! The loop: what a world does is done on time, and what real hosts do comes into the world.
 
+use core::ops::ControlFlow;
 use std::io::Write;
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -110,8 +111,8 @@ impl<O: Observer, W: Write> Observer for Watcher<'_, O, W> {
         }
     }
 
-    fn progress(&mut self, now: Instant) {
-        self.user.progress(now);
+    fn progress(&mut self, now: Instant) -> ControlFlow<()> {
+        self.user.progress(now)
     }
 }
 

@@ -18,6 +18,7 @@ pub(super) fn run(args: WhatIfArgs) -> Result<ExitCode, Failure> {
     let answer = WhatIf::of(&stream, &question).map_err(|fault| match fault {
         Fault::Unfit(unfit) => Failure::new(format!("{}: {unfit}", args.file.display())),
         Fault::Scenario(mistakes) => Failure::Scenario(mistakes),
+        Fault::Run(error) => Failure::new(format!("{}: {error}", args.file.display())),
     })?;
     print(&if args.json { answer.to_json() } else { answer.to_text() })?;
     Ok(ExitCode::SUCCESS)

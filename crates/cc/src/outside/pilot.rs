@@ -74,23 +74,32 @@ pub enum Every {
     Ack,
 }
 
-/// One connection's controller, written elsewhere. One that cannot go on unwinds with [`Gone`];
-/// whoever runs the world catches it.
+/// One connection's controller, written elsewhere. After a hook has returned [`Gone`] no other hook is called,
+/// the window stays as it is, and the run ends with that error.
 pub trait Pilot: Debug + Send + Sync {
     /// The connection is established; its segments carry `mss` bytes. The first window.
-    fn on_start(&mut self, now: Instant, mss: u32, window: Bytes) -> Decision;
+    ///
+    /// # Errors
+    /// The controller cannot go on.
+    fn on_start(&mut self, now: Instant, mss: u32, window: Bytes) -> Result<Decision, Gone>;
 
     /// The time of a report has come.
-    fn on_report(&mut self, report: &Report) -> Decision;
+    ///
+    /// # Errors
+    /// The controller cannot go on.
+    fn on_report(&mut self, report: &Report) -> Result<Decision, Gone>;
 
     /// A loss was found.
-    fn on_loss(&mut self, loss: &LossReport) -> Decision;
+    ///
+    /// # Errors
+    /// The controller cannot go on.
+    fn on_loss(&mut self, loss: &LossReport) -> Result<Decision, Gone>;
 
     /// Another one that would decide the same from here on.
     fn fork(&self) -> Box<dyn Pilot>;
 }
 
-/// What a pilot unwinds with when it cannot go on: why, in one line.
+/// A pilot cannot go on: why, in one line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Gone(pub String);
 

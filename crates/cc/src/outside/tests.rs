@@ -6,17 +6,17 @@ use crate::Smoothed;
 struct Two;
 
 impl Pilot for Two {
-    fn on_start(&mut self, _: Instant, mss: u32, _: Bytes) -> Decision {
-        Decision { window: Some(Bytes(4 * u64::from(mss))), ..Decision::default() }
+    fn on_start(&mut self, _: Instant, mss: u32, _: Bytes) -> Result<Decision, Gone> {
+        Ok(Decision { window: Some(Bytes(4 * u64::from(mss))), ..Decision::default() })
     }
 
-    fn on_report(&mut self, report: &Report) -> Decision {
+    fn on_report(&mut self, report: &Report) -> Result<Decision, Gone> {
         let window = Bytes(report.window.get() + 2 * u64::from(report.mss));
-        Decision { window: Some(window), ..Decision::default() }
+        Ok(Decision { window: Some(window), ..Decision::default() })
     }
 
-    fn on_loss(&mut self, loss: &LossReport) -> Decision {
-        Decision { window: Some(Bytes(loss.window.get() * 3 / 4)), ..Decision::default() }
+    fn on_loss(&mut self, loss: &LossReport) -> Result<Decision, Gone> {
+        Ok(Decision { window: Some(Bytes(loss.window.get() * 3 / 4)), ..Decision::default() })
     }
 
     fn fork(&self) -> Box<dyn Pilot> {
@@ -46,7 +46,10 @@ impl Maker for Twos {
 }
 
 fn established(every: Every) -> AnyController {
-    let mut cc = Outside::new(Twos(every)).on_linux();
+    started(Outside::new(Twos(every)).on_linux())
+}
+
+fn started(mut cc: AnyController) -> AnyController {
     let _ = cc.on_established(&Established {
         now: Instant::ZERO,
         ticks: 0,
@@ -104,10 +107,8 @@ fn an_interval_ends_with_the_first_acknowledgment_behind_it() {
     assert_ne!(cc.on_acked(&acked(201, 4_000, 5_000)), Change::None);
 }
 
-#[test]
-fn a_recovery_leads_where_the_pilot_says() {
-    let mut cc = established(Every::Interval(Duration::from_secs(10)));
-    let change = cc.on_congested(&Congested {
+fn lost() -> Congested {
+    Congested {
         now: Instant::ZERO,
         ticks: 0,
         signal: Signal::Loss,
@@ -115,10 +116,70 @@ fn a_recovery_leads_where_the_pilot_says() {
         snd_max: Offset(4_000),
         pipe: 4_000,
         snd_wnd: 1 << 20,
-    });
+    }
+}
+
+#[test]
+fn a_recovery_leads_where_the_pilot_says() {
+    let mut cc = established(Every::Interval(Duration::from_secs(10)));
+    let change = cc.on_congested(&lost());
     assert_eq!(change, Change::RecoveryBegan);
     assert_eq!(cc.control().ssthresh, Some(Bytes(3_000)));
     let _ = cc.on_recovered(&Recovered { th_ack: Offset(4_000), pipe: 0 });
     assert_eq!(cc.control().window, Bytes(3_000));
     assert!(!cc.in_recovery());
+}
+
+/// Fails at its first report.
+#[derive(Debug, Clone)]
+struct Failing;
+
+impl Pilot for Failing {
+    fn on_start(&mut self, _: Instant, _: u32, _: Bytes) -> Result<Decision, Gone> {
+        Ok(Decision::default())
+    }
+
+    fn on_report(&mut self, _: &Report) -> Result<Decision, Gone> {
+        Err(Gone("out of ideas".into()))
+    }
+
+    fn on_loss(&mut self, _: &LossReport) -> Result<Decision, Gone> {
+        unreachable!("a pilot that has failed is not called")
+    }
+
+    fn fork(&self) -> Box<dyn Pilot> {
+        Box::new(self.clone())
+    }
+}
+
+#[derive(Debug)]
+struct Failings;
+
+impl Maker for Failings {
+    fn name(&self) -> &'static str {
+        "failing"
+    }
+
+    fn every(&self) -> Every {
+        Every::Ack
+    }
+
+    fn base_grows(&self) -> bool {
+        false
+    }
+
+    fn make(&self) -> Box<dyn Pilot> {
+        Box::new(Failing)
+    }
+}
+
+#[test]
+fn a_pilot_that_fails_is_reported_and_not_called_again() {
+    let mut cc = started(Outside::new(Failings).on_linux());
+    assert_eq!(cc.failure(), None);
+    let _ = cc.on_acked(&acked(40, 1_000, 5_000));
+    assert_eq!(cc.failure(), Some(&Gone("out of ideas".into())));
+    let _ = cc.on_acked(&acked(41, 2_000, 5_000));
+    let _ = cc.on_congested(&lost());
+    assert_eq!(cc.clone().failure(), Some(&Gone("out of ideas".into())));
 }

@@ -1,22 +1,20 @@
 //! The runs of a study on several threads. What a run gives depends on its number alone, so the
 //! rows are the same for any number of threads; only the order in which they come differs.
 
-use std::any::Any;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-use cc::outside::Gone;
-use sim::Watch;
 use sim::scenario::Scenario;
+use sim::{RunError, Watch};
 use trace::series::Form;
 
 use super::Row;
-use crate::leave::{self, Left};
 use crate::series::SenderSeries;
 use crate::sharing::Sharing;
+use crate::stop;
 use scenario::Plan;
 use scenario::{ScenarioError, Study};
 
@@ -33,7 +31,7 @@ pub enum Broken<E> {
 
 /// Runs those `runs` of `study` that are not `done`, on `threads` threads. Each hands its row to
 /// `keep` before it begins another run: what is not kept yet is under way. Ends early, without an
-/// error, once `stop` is set: runs under way are left.
+/// error, once `stop` is set: runs in progress are stopped.
 ///
 /// # Errors
 /// That of the run with the lowest number, for any number of threads; rows that were finished by
@@ -80,7 +78,7 @@ pub fn execute_with_series<E: Send>(
                 Ok((row, series)) => keep(row, series).err().map(Broken::Kept),
                 Err(Fault::Scenario(errors)) => Some(Broken::Scenario(run, errors)),
                 Err(Fault::Run(message)) => Some(Broken::Run(run, message)),
-                Err(Fault::Left) => None,
+                Err(Fault::Stopped) => None,
             };
             if let Some(error) = error {
                 over.store(true, Ordering::Relaxed);
@@ -105,7 +103,7 @@ pub fn execute_with_series<E: Send>(
 enum Fault {
     Scenario(Vec<ScenarioError>),
     Run(String),
-    Left,
+    Stopped,
 }
 
 /// The point whose scenario was read last, and that: its repetitions differ in their seeds alone.
@@ -141,20 +139,21 @@ fn simulate(
     let work = || {
         let mut seen = Sharing::concerns(scenario).then(|| Sharing::new(scenario));
         let outcome = match (&mut told, &mut seen) {
-            (None, None) => leave::run(scenario, &mut record::Off, stop)?,
-            (None, Some(seen)) => leave::run(scenario, seen, stop)?,
-            (Some(told), None) => leave::run(scenario, told, stop)?,
-            (Some(told), Some(seen)) => leave::run(scenario, &mut Watch(told, seen), stop)?,
+            (None, None) => stop::run(scenario, &mut record::Off, stop)?,
+            (None, Some(seen)) => stop::run(scenario, seen, stop)?,
+            (Some(told), None) => stop::run(scenario, told, stop)?,
+            (Some(told), Some(seen)) => stop::run(scenario, &mut Watch(told, seen), stop)?,
         };
         let report = seen.map(|seen| seen.report(scenario, &outcome)).unwrap_or_default();
-        Ok::<_, sim::SetupError>((outcome, report))
+        Ok::<_, RunError>((outcome, report))
     };
     let (outcome, sharing) = catch_unwind(AssertUnwindSafe(work))
-        .map_err(|thrown| match Left::is(&*thrown) {
-            true => Fault::Left,
-            false => Fault::Run(why(&thrown)),
-        })?
-        .map_err(|error| Fault::Run(format!("the scenario cannot be run: {error}")))?;
+        .map_err(|_| Fault::Run("the program failed, which is a fault of its own".to_owned()))?
+        .map_err(|error| match error {
+            RunError::Stopped => Fault::Stopped,
+            RunError::Controller(_) => Fault::Run(error.to_string()),
+            _ => Fault::Run(format!("the scenario cannot be run: {error}")),
+        })?;
     let series = told.map(|told| {
         let mut csv = Vec::new();
         // Writing into memory does not fail.
@@ -163,14 +162,6 @@ fn simulate(
         csv
     });
     Ok((Row::new(study, run, &outcome, sharing), series))
-}
-
-/// Why a run was left.
-fn why(thrown: &Box<dyn Any + Send>) -> String {
-    match thrown.downcast_ref::<Gone>() {
-        Some(Gone(why)) => why.clone(),
-        None => "the program failed, which is a fault of its own".to_owned(),
-    }
 }
 
 #[cfg(test)]

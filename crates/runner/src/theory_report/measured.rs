@@ -8,7 +8,7 @@ use sim::Observer;
 use theory::Path;
 use units::{Bytes, Duration, HostId, Instant};
 
-use crate::leave::{self, NEVER, Stop};
+use crate::stop::{self, NEVER, Stop};
 use scenario::{Overrides, ScenarioError, load};
 
 /// How the run loses packets.
@@ -84,7 +84,7 @@ pub fn measure(
     measure_until(path, expected_bps, trial, &NEVER)
 }
 
-/// The same; leaves the run once `stop` is set, by unwinding with [`crate::leave::Left`].
+/// The same; ends the run once `stop` is set.
 ///
 /// # Errors
 /// As for [`measure`].
@@ -104,10 +104,10 @@ pub fn measure_until(
     let is_quic = loaded.scenario.hosts.first().is_some_and(|host| host.quic.is_some());
     let (outcome, bytes) = if is_quic {
         let mut packets = Packets { from, under_way: VecDeque::new(), bytes: 0 };
-        (leave::run(&loaded.scenario, &mut packets, stop), packets.bytes)
+        (stop::run(&loaded.scenario, &mut packets, stop), packets.bytes)
     } else {
         let mut reads = Reads { from, bytes: 0 };
-        (leave::run(&loaded.scenario, &mut reads, stop), reads.bytes)
+        (stop::run(&loaded.scenario, &mut reads, stop), reads.bytes)
     };
     let outcome = outcome.map_err(|_| Vec::new())?;
     let Some(flow) = outcome.flows.first() else { return Err(Vec::new()) };

@@ -7,13 +7,14 @@ use packet::Segment;
 use record::{Event, Movement, PacketNumber, StationId, Who};
 use units::{Bytes, FlowId, HostId, Instant, unlikely};
 
+use super::Wake;
 use super::carried::Carried;
 use super::parcels::{Parcels, Way};
-use super::{Duplicates, MOST_PACKETS, Wake};
 use crate::card::Card;
 use crate::datagrams::Datagrams;
 use crate::observer::{Observer, PROGRESS_EVERY};
 use crate::road::{Accepted, Roads, Station, Stop};
+use crate::run_error::{Duplicates, MOST_PACKETS, RunError};
 use crate::scenario::{Tap, TapPlace};
 
 /// All that lies between the hosts, with the calendar and the one who watches.
@@ -30,7 +31,11 @@ pub(super) struct Network<'a, O: Observer> {
     pub(super) packets: u64,
     /// Copies that have left the station where they were made, but gone no further yet.
     pub(super) copies: Vec<PacketId>,
-    pub(super) duplicates: Copies,
+    duplicates: Copies,
+    /// Why the run does not go on to its end.
+    pub(super) given_up: Option<RunError>,
+    /// [`PROGRESS_EVERY`] turns have passed.
+    pub(super) progressed: bool,
     pub(super) stations: Vec<Station>,
     pub(super) roads: Roads,
     pub(super) cards: Vec<Card>,
@@ -45,12 +50,10 @@ pub(super) struct Network<'a, O: Observer> {
 
 /// How many copies were made.
 #[derive(Debug, Default)]
-pub(super) struct Copies {
+struct Copies {
     /// The latest instant at which there were any, and their number.
     at: Option<Instant>,
     made: usize,
-    /// Since there were too many no more are made.
-    pub(super) given_up: Option<Duplicates>,
 }
 
 /// A moment of one end of a flow.
@@ -77,6 +80,8 @@ impl<'a, O: Observer> Network<'a, O> {
             packets: 0,
             copies: Vec::new(),
             duplicates: Copies::default(),
+            given_up: None,
+            progressed: false,
             stations,
             roads,
             plain_hosts: plain_hosts(&cards, taps),
@@ -98,8 +103,23 @@ impl<'a, O: Observer> Network<'a, O> {
     pub(super) fn count_turn(&mut self, turns: &mut u64) {
         *turns += 1;
         if unlikely(turns.is_multiple_of(PROGRESS_EVERY)) {
-            self.observer.progress(self.now);
+            self.report_progress();
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn report_progress(&mut self) {
+        self.progressed = true;
+        if self.observer.progress(self.now).is_break() {
+            self.give_up(RunError::Stopped);
+        }
+    }
+
+    /// Nothing more happens; the first reason counts.
+    pub(super) fn give_up(&mut self, error: RunError) {
+        self.given_up.get_or_insert(error);
+        self.end = Instant::ZERO;
     }
 
     /// Tells a step of a packet, if anybody wants to know.
@@ -318,14 +338,13 @@ impl<'a, O: Observer> Network<'a, O> {
             (copies.at, copies.made) = (Some(self.now), 0);
         }
         copies.made += 1;
-        if copies.given_up.is_none() && copies.made.max(self.parcels.most()) > MOST_PACKETS {
+        if self.given_up.is_none() && copies.made.max(self.parcels.most()) > MOST_PACKETS {
             let stop = self.parcels.way(id).next - 1;
             let (path, reverse) = self.roads.path(stop);
             let element = usize::from(self.roads.place(stop).0);
-            copies.given_up = Some(Duplicates { path, reverse, element, at: self.now });
-            self.end = Instant::ZERO;
+            self.give_up(RunError::Duplicates(Duplicates { path, reverse, element, at: self.now }));
         }
-        copies.given_up.is_some()
+        self.given_up.is_some()
     }
 
     /// A queue that thins itself out marks and loses packets that it has.

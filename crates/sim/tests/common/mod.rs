@@ -103,7 +103,8 @@ impl Recorder for Lots {
 }
 
 impl Observer for Lots {
-    fn progress(&mut self, _: Instant) {
+    fn progress(&mut self, _: Instant) -> core::ops::ControlFlow<()> {
         self.0 += 1;
+        core::ops::ControlFlow::Continue(())
     }
 }

@@ -3,14 +3,15 @@
 use core::any::Any;
 use core::fmt;
 use core::ops::AddAssign;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use core::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use check::{EndSummary, Rejection, Summary, Violation, World};
 use record::{Event, Movement, Recorder, SenderState, SentKind, Who};
 use sim::audit::{AuditError, describe, run_against};
 use sim::observer::{Observer, PROGRESS_EVERY};
 use sim::scenario::Scenario;
-use sim::{FlowOutcome, Outcome};
+use sim::{FlowOutcome, Outcome, RunError};
 use units::Instant;
 
 use super::demands::{has_time, may_wait, must_end, totals};
@@ -163,14 +164,14 @@ fn run(text: &str, laws: Laws, steps: &mut Steps) -> Result<Passed, Failure> {
     let run = AssertUnwindSafe(|| run_against(scenario, &laws(scenario), steps));
     let (outcome, summary) = match catch_unwind(run) {
         Ok(Ok(found)) => found,
-        Ok(Err(AuditError::Setup(error))) => return Err(Failure::Refused(format!("{error}"))),
+        Ok(Err(AuditError::Run(RunError::Stopped))) => return Err(Failure::Endless),
+        Ok(Err(AuditError::Run(error))) => return Err(Failure::Refused(error.to_string())),
         Ok(Err(AuditError::Rejected(Rejection::World(error)))) => {
             return Err(Failure::Refused(format!("{error:?}")));
         }
         Ok(Err(AuditError::Rejected(Rejection::Record(found)))) => {
             return Err(Failure::Broke(found));
         }
-        Err(payload) if payload.is::<TooMany>() => return Err(Failure::Endless),
         Err(payload) => return Err(Failure::Panicked(message(payload.as_ref()))),
     };
     waits_for_nothing(scenario, &outcome).map_err(Failure::Stalled)?;
@@ -227,7 +228,7 @@ fn message(payload: &(dyn Any + Send)) -> String {
     text.or(payload.downcast_ref::<&str>().copied()).unwrap_or("no message").to_owned()
 }
 
-/// Counts what happens, and leaves a run of which there is no end.
+/// Counts what happens, and stops a run that has no end.
 #[derive(Default)]
 struct Steps {
     taken: u64,
@@ -235,15 +236,9 @@ struct Steps {
     aborted: u64,
 }
 
-/// How such a run is left: the loop of a run knows no other way out.
-struct TooMany;
-
 impl Steps {
     fn step(&mut self, steps: u64) {
         self.taken += steps;
-        if self.taken > MOST_STEPS {
-            resume_unwind(Box::new(TooMany));
-        }
     }
 }
 
@@ -267,7 +262,8 @@ impl Recorder for Steps {
 
 impl Observer for Steps {
     /// A run that records nothing comes to its end too.
-    fn progress(&mut self, _: Instant) {
+    fn progress(&mut self, _: Instant) -> ControlFlow<()> {
         self.step(PROGRESS_EVERY);
+        if self.taken > MOST_STEPS { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 }

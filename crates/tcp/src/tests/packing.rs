@@ -1,7 +1,7 @@
 //! Endpoints packed and woken ([`crate::packed`]). Those of all other tests are too, at every step.
 
 use cc::Controller;
-use cc::outside::{Decision, Every, LossReport, Maker, Outside, Pilot, Report};
+use cc::outside::{Decision, Every, Gone, LossReport, Maker, Outside, Pilot, Report};
 use units::{Bytes, Duration, Instant};
 
 use super::pair::{Pair, config};
@@ -112,16 +112,16 @@ fn who_has_not_begun_or_is_steered_from_outside_stays_awake() {
 struct Statue;
 
 impl Pilot for Statue {
-    fn on_start(&mut self, _: Instant, _: u32, _: Bytes) -> Decision {
-        Decision::default()
+    fn on_start(&mut self, _: Instant, _: u32, _: Bytes) -> Result<Decision, Gone> {
+        Ok(Decision::default())
     }
 
-    fn on_report(&mut self, _: &Report) -> Decision {
-        Decision::default()
+    fn on_report(&mut self, _: &Report) -> Result<Decision, Gone> {
+        Ok(Decision::default())
     }
 
-    fn on_loss(&mut self, _: &LossReport) -> Decision {
-        Decision::default()
+    fn on_loss(&mut self, _: &LossReport) -> Result<Decision, Gone> {
+        Ok(Decision::default())
     }
 
     fn fork(&self) -> Box<dyn Pilot> {

@@ -1,8 +1,8 @@
 //! A recorded transfer run again in virtual time.
 
-use scenario::{Overrides, load};
 use packet::{Flags, Segment};
 use record::{Event, Recorder, SenderState, Who};
+use scenario::{Overrides, load};
 use sim::Observer;
 use sim::live::Live;
 use units::{Instant, SeqNum};

@@ -1,5 +1,6 @@
 //! Who watches a run: taps, rows and logs.
 
+use core::ops::ControlFlow;
 use std::io::{BufWriter, ErrorKind, StdoutLock};
 use std::process;
 
@@ -55,8 +56,9 @@ impl Observer for Taps<'_> {
         }
     }
 
-    fn progress(&mut self, now: Instant) {
+    fn progress(&mut self, now: Instant) -> ControlFlow<()> {
         self.progress.at(now);
+        ControlFlow::Continue(())
     }
 }
 

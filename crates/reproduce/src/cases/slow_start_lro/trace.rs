@@ -230,7 +230,7 @@ fn unwrapped(first: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use runner::leave::NEVER;
+    use runner::stop::NEVER;
 
     #[test]
     fn the_mail_has_eleven_lines() {

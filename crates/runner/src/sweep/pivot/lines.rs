@@ -2,8 +2,8 @@
 
 use trace::svg::{Axis, Chart, Draw, Panel, Point, Series};
 
-use scenario::units_text::{Measure, Quantity};
 use super::{Layout, Pivot};
+use scenario::units_text::{Measure, Quantity};
 
 /// Lines that have a look of their own.
 const MOST: usize = 7;

@@ -1,33 +1,21 @@
-//! Leaving a run before its end.
+//! Runs that another thread can stop.
 
-use std::any::Any;
-use std::panic::resume_unwind;
+use core::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use packet::Segment;
 use record::{Event, Movement, Recorder, Sender, SenderState, Who};
-use sim::{Observer, Outcome, Scenario, SetupError};
+use sim::{Observer, Outcome, RunError, Scenario};
 use units::Instant;
 
-/// Once set, runs are left.
+/// Once set, runs end with [`RunError::Stopped`].
 pub type Stop<'a> = &'a AtomicBool;
 
-/// A flag that nobody sets.
+/// A flag that is never set.
 pub static NEVER: AtomicBool = AtomicBool::new(false);
 
-/// What a run unwinds with when it is left. Whoever sets the flag catches it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Left;
-
-impl Left {
-    /// Was it this that was thrown?
-    pub fn is(thrown: &(dyn Any + Send)) -> bool {
-        thrown.is::<Self>()
-    }
-}
-
-/// Runs a scenario under an observer, and leaves it once `stop` is set: it unwinds with [`Left`],
-/// also where that was set before, for a run may be too short to look up.
+/// Runs a scenario under an observer until its end or until `stop` is set, also if that was set before: a
+/// run may be too short to look at the flag.
 ///
 /// # Errors
 /// Those of [`sim::run`].
@@ -35,19 +23,18 @@ pub fn run(
     scenario: &Scenario,
     observer: &mut impl Observer,
     stop: Stop<'_>,
-) -> Result<Outcome, SetupError> {
+) -> Result<Outcome, RunError> {
     if stop.load(Ordering::Relaxed) {
-        resume_unwind(Box::new(Left));
+        return Err(RunError::Stopped);
     }
-    sim::run(scenario, &mut Leaving(observer, stop))
+    sim::run(scenario, &mut Stoppable(observer, stop))
 }
 
-/// Watches a run for another observer, and leaves it once the flag is set: it unwinds with
-/// [`Left`]. Nothing is printed then.
+/// Forwards everything to another observer and looks at the flag.
 #[derive(Debug)]
-struct Leaving<'a, O>(&'a mut O, Stop<'a>);
+struct Stoppable<'a, O>(&'a mut O, Stop<'a>);
 
-impl<O: Recorder> Recorder for Leaving<'_, O> {
+impl<O: Recorder> Recorder for Stoppable<'_, O> {
     const ON: bool = O::ON;
     const PACKETS: bool = O::PACKETS;
 
@@ -71,15 +58,15 @@ impl<O: Recorder> Recorder for Leaving<'_, O> {
     }
 }
 
-impl<O: Observer> Observer for Leaving<'_, O> {
+impl<O: Observer> Observer for Stoppable<'_, O> {
     fn tap(&mut self, at: Instant, tap: usize, outbound: bool, segment: &Segment) {
         self.0.tap(at, tap, outbound, segment);
     }
 
-    fn progress(&mut self, now: Instant) {
+    fn progress(&mut self, now: Instant) -> ControlFlow<()> {
         if self.1.load(Ordering::Relaxed) {
-            resume_unwind(Box::new(Left));
+            return ControlFlow::Break(());
         }
-        self.0.progress(now);
+        self.0.progress(now)
     }
 }

@@ -1,7 +1,7 @@
 //! Linux senders fill deep queues as Linux 6.18 does: figures of real transfers over the same paths
 //! (`ackclock wire compare`, see docs/wire.md).
 
-use ackclock_lab::scenario::{Overrides, load};
+use ackclock_scenario::{Overrides, load};
 use sim::FlowOutcome;
 
 /// A transfer of 20 s over a queue that drops what does not fit.
