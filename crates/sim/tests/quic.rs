@@ -121,7 +121,7 @@ fn bbr_is_refused_where_no_stack_of_linux_serves_it() {
         let mut scenario = world(profile, roads(), roads(), 1_000);
         scenario.hosts[1].cc = cc::Algorithm::Bbr;
         let error = ackclock_sim::run(&scenario, &mut Digest::default()).unwrap_err();
-        assert_eq!(error, SetupError::Controller { host: 1 });
+        assert_eq!(error, SetupError::Controller { host: 1 }.into());
     }
 }
 
@@ -131,5 +131,5 @@ fn a_flow_between_quic_and_tcp_is_refused() {
     let mut scenario = world("quic-rfc9002", roads(), roads(), 1_000);
     scenario.hosts[1].quic = None;
     let error = ackclock_sim::run(&scenario, &mut Digest::default()).unwrap_err();
-    assert_eq!(error, SetupError::Transport { flow: 0 });
+    assert_eq!(error, SetupError::Transport { flow: 0 }.into());
 }
