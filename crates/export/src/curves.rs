@@ -1,6 +1,7 @@
 //! Curves of a run: congestion window and flight of every flow over time, and their chart.
 
 use record::{Event, Recorder, SenderState, Who};
+use runner::courses::push;
 use sim::Observer;
 use sim::scenario::Scenario;
 use trace::svg::{Axis, Chart, Draw, Panel, Point, Series};
@@ -92,15 +93,6 @@ pub fn render(chart: &Chart<'_>) -> String {
 fn in_segments(bytes: Bytes, mss: Bytes) -> i64 {
     let thousandths = u128::from(bytes.get()) * 1_000 / u128::from(mss.get().max(1));
     i64::try_from(thousandths).unwrap_or(i64::MAX)
-}
-
-/// Appends a value that holds from `x` on, unless it already does.
-pub fn push(points: &mut Vec<Point>, x: i64, y: i64) {
-    match points.last_mut() {
-        Some(last) if last.y == y => {}
-        Some(last) if last.x == x => last.y = y,
-        _ => points.push(Point { x, y }),
-    }
 }
 
 impl Recorder for Curves {

@@ -6,13 +6,11 @@ use report::plots::{Axis, Mark, Panel, Plots, Role, Series};
 use report::table::{Cell, Column, Table, Tone};
 use units::Duration;
 
-use crate::overlay::{Course, Pair};
 use crate::run_page::maker;
-use runner::run_report::{flow_row, headings, spaced};
+use runner::courses::{Course, Pair};
+use runner::run_report::{FlowReport, flow_row, headings, spaced};
+use runner::wire_differences::Differences;
 use runner::wire_report::WireReport;
-
-/// Goodputs that differ by no more, in percent, count as the same.
-const SAME: f64 = 5.0;
 
 /// The page of `wire compare`.
 pub fn page(report: &WireReport, flows: &[Pair<'_>]) -> Page {
@@ -69,32 +67,30 @@ fn summary(report: &WireReport) -> Part {
 
 fn differences(report: &WireReport) -> Part {
     let models = report.model.iter().flat_map(|model| &model.flows);
-    let rows = report.flows.iter().zip(models).filter(|(_, model)| model.goodput_bps > 0.0);
-    let row = |wire: &runner::run_report::FlowReport, model: &runner::run_report::FlowReport| {
-        let percent = (wire.goodput_bps / model.goodput_bps - 1.0) * 100.0;
-        let tone = if percent.abs() <= SAME { Tone::Good } else { Tone::Bad };
+    let flows = report.flows.iter().zip(models).zip(&report.differences);
+    let figures = report.differences.first().map(|flow| &flow.figures[..]).unwrap_or_default();
+    let row = |((wire, model), differences): ((&FlowReport, &FlowReport), &Differences)| {
         let both = |wire: u64, model: u64| Cell::from(format!("{wire} and {model}"));
-        vec![
-            Cell::from(wire.name.clone()),
-            Cell::from(format!("{percent:+.1} %")).tone(tone),
-            both(wire.fast_recoveries, model.fast_recoveries),
-            both(wire.rtos, model.rtos),
-            both(wire.retransmitted_segments, model.retransmitted_segments),
-        ]
+        let mut row = vec![Cell::from(wire.name.clone())];
+        row.extend(differences.figures.iter().map(|figure| {
+            let tone = if figure.same { Tone::Good } else { Tone::Bad };
+            Cell::from(figure.text()).tone(tone)
+        }));
+        row.push(both(wire.fast_recoveries, model.fast_recoveries));
+        row.push(both(wire.rtos, model.rtos));
+        row
     };
+    let mut columns = vec![Column::words("flow")];
+    columns.extend(figures.iter().map(|figure| Column::numbers(figure.figure.name())));
+    columns.push(Column::numbers("recoveries, wire and model"));
+    columns.push(Column::numbers("timeouts, wire and model"));
     Part::Table(Table {
         caption: "The wire against virtual time".into(),
         note: "Recoveries and timeouts of the wire are those that the sending host counted, of all its \
-               flows together."
+               flows together. The longest queue is the largest smoothed round trip less the least one."
             .into(),
-        columns: vec![
-            Column::words("flow"),
-            Column::numbers("goodput on the wire"),
-            Column::numbers("recoveries, wire and model"),
-            Column::numbers("timeouts, wire and model"),
-            Column::numbers("segments sent again, wire and model"),
-        ],
-        rows: rows.map(|(wire, model)| row(wire, model)).collect(),
+        columns,
+        rows: flows.map(row).collect(),
         ..Table::default()
     })
 }

@@ -11,7 +11,8 @@ use crate::cases::mathis;
 use crate::cases::reordering::map::{self, Fate};
 use crate::cases::slow_start_lro::{RAMP, TRACE};
 use crate::cases::{CaseError, load, run};
-use export::curves::{Curve, Curves, TIME, push, render};
+use export::curves::{Curve, Curves, TIME, render};
+use runner::courses::push;
 use runner::stop::NEVER;
 
 /// A picture by the name of its file.

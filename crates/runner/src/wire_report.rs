@@ -6,7 +6,9 @@ use serde::Serialize;
 use sim::Outcome;
 use units::{Bytes, Duration};
 
+use crate::courses::Pair;
 use crate::run_report::{FlowReport, aligned, flow_row, headings, spaced};
+use crate::wire_differences::Differences;
 use scenario::Loaded;
 
 /// Version of the JSON form; a new field does not change it, a changed or missing one does.
@@ -39,6 +41,9 @@ pub struct WireReport {
     pub timing: TimingReport,
     /// The same flows in virtual time; `None` if it was not asked for.
     pub model: Option<ModelReport>,
+    /// The figures of each flow on the wire against those in virtual time.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub differences: Vec<Differences>,
     /// Connections of programs on real hosts, where such ran.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connections: Option<u64>,
@@ -110,9 +115,21 @@ impl WireReport {
             bytes: Vec::new(),
             timing,
             model: None,
+            differences: Vec::new(),
             connections: None,
             failed: Vec::new(),
         }
+    }
+
+    /// Takes the same transfers in virtual time, with the courses of both senders where they are known.
+    pub fn set_model(&mut self, model: ModelReport, courses: &[Pair<'_>]) {
+        let flows = self.flows.iter().zip(&model.flows).enumerate();
+        let compare = |(index, (wire, model)): (usize, (&FlowReport, &FlowReport))| {
+            let courses = courses.get(index).map(|&(_, wire, model)| (wire, model));
+            Differences::new(wire, model, courses)
+        };
+        self.differences = flows.map(compare).collect();
+        self.model = Some(model);
     }
 
     /// Did all bytes arrive that were read, and are they those that were written?
@@ -153,9 +170,8 @@ impl WireReport {
             let added = Duration::from_nanos((model.added_rtt_s * 1e9) as u64);
             text += &format!("in virtual time with a round trip longer by {}\n", spaced(added));
         }
-        for (flow, model) in self.flows.iter().zip(self.model.iter().flat_map(|model| &model.flows))
-        {
-            text += &difference(flow, model);
+        for differences in &self.differences {
+            text += &differences.text();
         }
         for (flow, bytes) in self.flows.iter().zip(&self.bytes) {
             let same = if bytes.equal { "as written" } else { "NOT what was written" };
@@ -199,16 +215,6 @@ impl TimingReport {
         }
         text
     }
-}
-
-/// By how much the wire differs from virtual time.
-fn difference(wire: &FlowReport, model: &FlowReport) -> String {
-    if model.goodput_bps <= 0.0 {
-        return String::new();
-    }
-    let percent = (wire.goodput_bps / model.goodput_bps - 1.0) * 100.0;
-    let name = &wire.name;
-    format!("{name}: goodput on the wire {percent:+.1} % against virtual time\n")
 }
 
 /// Bytes of a hash in hexadecimal.
@@ -302,12 +308,16 @@ mod tests {
         report.failed.push("iperf3: exit status: 1".into());
         report.flows[0].goodput_bps = 1e6;
         let mut model = report.flows[0].clone();
-        model.goodput_bps = report.flows[0].goodput_bps / 1.05;
-        report.model = Some(ModelReport { added_rtt_s: 0.000_2, flows: vec![model] });
+        model.goodput_bps = report.flows[0].goodput_bps / 1.04;
+        report.flows[0].retransmitted_segments = 7;
+        report.set_model(ModelReport { added_rtt_s: 0.000_2, flows: vec![model] }, &[]);
         let text = report.to_text();
         assert!(text.contains("failed: iperf3: exit status: 1\n"), "{text}");
         assert!(
-            text.contains("transfer: goodput on the wire +5.0 % against virtual time"),
+            text.contains(
+                "transfer: wire against virtual time: goodput +4.0 %, max cwnd +0.0 %, retransmissions 7 and 0\n\
+                 transfer: differs by more than 5 %: retransmissions\n"
+            ),
             "{text}"
         );
         assert!(text.contains("with a round trip longer by 200 us\n"), "{text}");

@@ -3,8 +3,9 @@
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use pages::overlay::{Course, Courses, overlay, with_longer_rtt};
+use pages::overlay::overlay;
 use pages::wire_page;
+use runner::courses::{Course, Courses, with_longer_rtt};
 use runner::run_report::FlowReport;
 use runner::wire_report::ModelReport;
 use sim::scenario::Scenario;
@@ -50,10 +51,6 @@ pub(super) fn run(args: CompareArgs) -> Result<ExitCode, Failure> {
     let added = wire.iter().zip(&first).map(longer).max().unwrap_or_default();
     let (outcome, courses) = model(&with_longer_rtt(scenario, added))?;
     let mut report = report(&loaded, &outside, &done);
-    report.model = Some(ModelReport {
-        added_rtt_s: added.as_secs_f64(),
-        flows: outcome.flows.iter().map(FlowReport::new).collect(),
-    });
     if let Some(out) = done.capture.take() {
         out.commit()?;
     }
@@ -63,6 +60,11 @@ pub(super) fn run(args: CompareArgs) -> Result<ExitCode, Failure> {
         .zip(wire.iter().zip(&courses))
         .map(|(flow, (wire, model))| (flow.name.as_str(), wire, model))
         .collect();
+    let model = ModelReport {
+        added_rtt_s: added.as_secs_f64(),
+        flows: outcome.flows.iter().map(FlowReport::new).collect(),
+    };
+    report.set_model(model, &pairs);
     if let Some(mut out) = page {
         let page = wire_page::page(&report, &pairs);
         page.write(&mut out).map_err(|error| failed(args.report.as_deref(), &error))?;

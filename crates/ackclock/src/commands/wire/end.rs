@@ -86,7 +86,7 @@ pub(super) fn run(mut args: EndArgs, sends: bool) -> Result<ExitCode, Failure> {
     let mut done = real.run(&mut rows)?;
     let mut report = report(&loaded, &outside, &done);
     if given {
-        report.model = Some(model(&loaded.scenario)?);
+        report.set_model(model(&loaded.scenario)?, &[]);
     }
     if let Some(out) = done.capture.take() {
         out.commit()?;
