@@ -18,6 +18,7 @@ pub(crate) struct Card {
     merger: Merger,
     rss: HashField,
     delay: Duration,
+    moderates: bool,
     flush: Duration,
     /// Packets of one pass at most.
     budget: Option<u32>,
@@ -42,6 +43,7 @@ impl Card {
             merger,
             rss: HashField::new(offload.rss_hash, luck),
             delay: delay + offload.moderation,
+            moderates: !offload.moderation.is_zero(),
             flush: offload.flush,
             budget: offload.budget.map(NonZeroU32::get),
             waiting: Vec::new(),
@@ -54,6 +56,11 @@ impl Card {
     /// Does each packet go up alone, the moment it arrives, if none waits that came before?
     pub(crate) const fn is_plain(&self) -> bool {
         self.delay.is_zero() && matches!(self.merger, Merger::Off)
+    }
+
+    /// Is the interrupt held back for more packets to come?
+    pub(crate) const fn moderates(&self) -> bool {
+        self.moderates
     }
 
     /// Packets that wait for the interrupt.

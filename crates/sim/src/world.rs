@@ -38,6 +38,8 @@ enum Wake {
     App(u32),
     /// The same behind all that was due at its moment when it was taken.
     AppLast(u32),
+    /// See `AppLast`.
+    CardLast(u16),
 }
 
 const CLIENT: usize = 0;

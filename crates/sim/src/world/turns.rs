@@ -41,7 +41,14 @@ impl<O: Observer> World<'_, O> {
         match wake {
             Wake::Start(flow) => self.open(flow),
             Wake::Station(_) => {}
-            Wake::Card(card) => self.run_card(card),
+            // The interrupt takes along what arrives at its very moment.
+            Wake::Card(card)
+                if self.network.cards[usize::from(card)].moderates()
+                    && self.network.calendar.next_at() == Some(self.network.now) =>
+            {
+                self.network.calendar.push(self.network.now, Wake::CardLast(card));
+            }
+            Wake::Card(card) | Wake::CardLast(card) => self.run_card(card),
             Wake::Timer(index) => self.run_timer(index as usize),
             // What arrives at this very moment is received before a slow reader reads.
             Wake::App(index)

@@ -12,7 +12,7 @@ const FAST_RECOVERY: u32 = 0x0010_0000;
 /// Fields that mean something in a fast recovery only: behind one the kernel leaves what was there.
 const IN_RECOVERY: [&str; 3] = ["rec", "rfs", "prrd"];
 /// Fields that a write behind the same event changes too: rows are recorded before it.
-const AFTER_WRITE: [&str; 4] = ["nxt", "max", "sbcc", "prro"];
+const AFTER_WRITE: [&str; 5] = ["nxt", "max", "sbcc", "hiwat", "prro"];
 
 /// The first packet that differs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -38,7 +38,12 @@ fn from_parameters(parameters: &Value) -> Result<String, &'static str> {
         let _ = writeln!(text, "knobs = {{ \"kern.hz\" = {} }}", number("hz")?);
         if parameters[lro].as_u64() == Some(1) {
             let held = number("lroflush_ns")?;
-            let _ = write!(text, "lro = true\ninterrupt_moderation = \"{held}ns\"\n");
+            // 13.0's tcp_lro.c counts the pure ACKs that it merges.
+            let lro = match profile {
+                "freebsd-13.0" => "{ counts_pure_acks = true, length_limit = \"65535B\" }",
+                _ => "true",
+            };
+            let _ = write!(text, "lro = {lro}\ninterrupt_moderation = \"{held}ns\"\n");
         }
     }
     let way = |rate, buffer, delay| -> Result<String, &'static str> {
