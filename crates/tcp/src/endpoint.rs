@@ -342,7 +342,7 @@ impl Endpoint {
 
     /// Does anything wait in the outbox?
     #[inline(always)]
-    fn has_sent(&self) -> bool {
+    pub(crate) fn has_sent(&self) -> bool {
         self.outbox.as_ref().is_some_and(|sent| !sent.is_empty())
     }
 

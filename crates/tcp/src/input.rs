@@ -316,8 +316,13 @@ impl Endpoint {
 
     /// Says where we stand, so that a confused peer resets and a forger learns nothing.
     fn challenge<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
-        if self.challenge.allow(cx.now, self.cfg.profile.challenge) {
-            self.ack_at_once();
+        if !self.challenge.allow(cx.now, self.cfg.profile.challenge) {
+            return;
+        }
+        match self.snd.repair {
+            // tcp_respond, not tcp_output: a bare ACK, whatever else could be sent.
+            Repair::Holes(_) => self.respond(cx),
+            Repair::Duplicates | Repair::Timed(_) => self.ack_at_once(),
         }
     }
 

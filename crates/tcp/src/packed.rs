@@ -63,6 +63,10 @@ impl Endpoint {
     /// All that it knows, packed; `None` if it cannot be: before it is established, and where its
     /// controller was written elsewhere. It need not be at rest, but takes the least room then.
     pub fn pack(&self) -> Option<Packed> {
+        if self.has_sent() {
+            // What waits to be polled is not written down.
+            return None;
+        }
         if self.origin.is_some() {
             return None;
         }

@@ -1,6 +1,7 @@
 //! Scripts without a clock: two endpoints, or one and a hand-made peer, packet by packet.
 //! One test a rule, filed by mechanism.
 
+mod base;
 mod bbr;
 mod closing;
 mod delivery;

@@ -121,48 +121,10 @@ impl Endpoint {
 #[cfg(test)]
 mod tests {
     use cc::Controller;
-    use packet::Flags;
     use units::Duration;
 
     use crate::Side;
     use crate::tests::pair::{Pair, config};
-
-    #[test]
-    fn freebsd_reduces_in_proportion_without_sack_too() {
-        // tcp_do_prr_ack. Ten segments and two of limited transmit are under way, five are to be left:
-        // five twelfths of a segment for each duplicate beyond the third, rounded up by a segment less
-        // a byte and down to whole ones, less what was sent again. RFC 5681 inflates the window from
-        // eight segments on by one each time: the eighth duplicate lets the first one go.
-        let sent_at = |system: &str| {
-            let mut client = config(system, Side::Client);
-            client.profile.sack = false;
-            client.tso = false;
-            let mut pair = Pair::new(client, config("linux-6.18", Side::Server));
-            pair.to_write = 100_000;
-            pair.lose = |_, segment| segment.payload > 0;
-            pair.run(Duration::from_millis(150));
-            let duplicate = pair.forge(Flags::ACK, 1, 1);
-            let max = |pair: &Pair| pair.client.sender_state().snd_max;
-            let mut sent = Vec::new();
-            for count in 1..=9 {
-                let before = max(&pair);
-                pair.hear(&duplicate);
-                pair.serve();
-                if count == 1 {
-                    // It opens the window of the handshake: a duplicate comes after it.
-                    pair.hear(&duplicate);
-                    pair.serve();
-                }
-                if max(&pair) > before {
-                    sent.push(count);
-                }
-            }
-            assert!(pair.client.cc.in_recovery());
-            sent
-        };
-        assert_eq!(sent_at("freebsd-14.3"), [1, 2, 6, 8]);
-        assert_eq!(sent_at("rfc"), [1, 2, 8, 9]);
-    }
 
     #[test]
     fn linux_stays_in_recovery_until_more_is_acknowledged_than_was_under_way() {

@@ -60,6 +60,13 @@ impl Endpoint {
         }
     }
 
+    /// Answers with a bare ACK (tcp_respond).
+    pub(crate) fn respond<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
+        let mut slot = Segment::default();
+        self.build_ack_apart(cx, &mut slot);
+        self.outbox.get_or_insert_default().push_back(slot);
+    }
+
     /// The call is over, and something was sent.
     fn end_call<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
         let why = self.why_base();

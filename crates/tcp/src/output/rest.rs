@@ -92,8 +92,10 @@ impl Endpoint {
     /// Makes a bare acknowledgment.
     #[inline(always)]
     pub(super) fn build_ack<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, slot: &mut Segment) {
-        // A probe for attention carries the number of the next new byte (FreeBSD uses snd_max).
-        let at = self.snd.max;
+        // A probe for attention carries the number of the next new byte (FreeBSD uses snd_max, but
+        // snd_nxt where a closed window is probed).
+        let probes = self.snd.persisting && matches!(self.snd.repair, Repair::Holes(_));
+        let at = if unlikely(probes) { self.snd.nxt } else { self.snd.max };
         self.write_header(cx.now, at, 0, Flags::ACK, slot);
         if self.has_blocks() {
             self.write_blocks(0, slot);

@@ -53,9 +53,24 @@ fn live(pair: &mut Pair, until: Instant, answers: bool) -> Vec<(Instant, Segment
     sent
 }
 
+/// Does the system take a bare ACK that acknowledges nothing for a duplicate whatever its window, so that
+/// it does not learn of a window that was shut (tcp_is_sack_recovery, `goto drop`)?
+fn is_blind(system: &str) -> bool {
+    ["freebsd-14.3", "freebsd-main"].contains(&system)
+}
+
+#[test]
+fn freebsd_14_and_later_do_not_learn_of_it() {
+    for system in ["freebsd-13.0", "freebsd-14.3", "freebsd-main"] {
+        let pair = closed_over(system, 5_000);
+        let state = pair.client.sender_state();
+        assert_eq!(state.snd_wnd.get() > 0, is_blind(system), "{system}");
+    }
+}
+
 #[test]
 fn it_is_kept_as_long_as_it_answers() {
-    for system in NAMES {
+    for system in NAMES.into_iter().filter(|system| !is_blind(system)) {
         // All under way, and much more than that.
         for bytes in [5_000, 30_000] {
             let mut pair = closed_over(system, bytes);
@@ -73,11 +88,13 @@ fn it_is_kept_as_long_as_it_answers() {
 fn freebsd_and_the_textbook_probe_with_a_byte_at_persist_intervals() {
     // tcp_output: the retransmission timer is stopped, snd_nxt pulled back and the persist timer
     // set; if nothing is left unsent that happens once the retransmission timer has fired.
-    for (system, least, most) in [("freebsd-13.2", 5, 60), ("freebsd-main", 5, 60), ("rfc", 1, 60)]
+    for (system, least, most) in [("freebsd-13.0", 5, 60), ("freebsd-13.2", 5, 60), ("rfc", 1, 60)]
     {
         for bytes in [5_000, 30_000] {
             let mut pair = closed_over(system, bytes);
-            let sent = live(&mut pair, Instant::ZERO + LONG, true);
+            let mut sent = live(&mut pair, Instant::ZERO + LONG, true);
+            // A timeout of FreeBSD forces a segment, though it be a bare ACK (`TF_ACKNOW`).
+            sent.retain(|(_, s)| s.payload > 0);
             assert!(sent.iter().all(|(_, s)| s.payload == 1), "{system} {bytes}");
             let gaps: Vec<_> = sent.windows(2).map(|two| two[1].0.since(two[0].0)).collect();
             assert_eq!(gaps.first(), Some(&Duration::from_secs(least)), "{system} {bytes}");
@@ -119,7 +136,7 @@ fn linux_gives_a_silent_one_up_after_twice_the_longest_timeout() {
 
 #[test]
 fn what_was_under_way_goes_again_when_the_window_opens() {
-    for system in NAMES {
+    for system in NAMES.into_iter().filter(|system| !is_blind(system)) {
         let mut pair = closed_over(system, 5_000);
         let until = Instant::ZERO + Duration::from_secs(600);
         live(&mut pair, until, true);

@@ -41,7 +41,10 @@ fn fin_wait_1_to_closing_on_fin() {
         let mut lone = Lone::in_state(system, State::FinWait1);
         let sent = lone.hear(FIN, 1, 1);
         lone.is(State::Closing, system);
-        assert_eq!(said(&lone, &sent), [(Flags::ACK, 2, 2)], "{system}");
+        // tcp_output of FreeBSD's base stack sends the FIN with every segment of this state.
+        let base = system.starts_with("freebsd") && !system.contains("rack");
+        let answer = if base { (Flags::ACK | Flags::FIN, 1, 2) } else { (Flags::ACK, 2, 2) };
+        assert_eq!(said(&lone, &sent), [answer], "{system}");
     }
 }
 
