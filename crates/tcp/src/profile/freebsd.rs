@@ -159,11 +159,19 @@ pub(super) fn main() -> Profile {
 }
 
 /// releng/14.3 with its RACK stack (tcp_stacks/rack.c): before D53832, with the two older reverts.
+/// Verified by whole transfers of rack.c of July 2022 with the two places changed in which 14.x differs
+/// in effect (golden/freebsd-rack-closed).
 pub(super) fn rack_14_3() -> Profile {
     with_rack(v14_3(), "freebsd-rack-14.3", false)
 }
 
 /// main with D53832 ("Improve rack to better handle reordering", November 2025).
+///
+/// It shares everything with 14.3 (the order of calls, timers, pauses, probes, timeouts, PRR, the older
+/// reverts) but D53832's undo (`rtt_divisor`) and that what the reordering timer took for lost does not
+/// count as outstanding (`discounts_lost`). Those two were taken from the source and from rows of single
+/// functions (golden/freebsd/recovery.csv.gz); no whole transfer of it was recorded, so that their
+/// effect in closed loop is unverified, as is whether main's rack.c departs from 14.3's elsewhere.
 pub(super) fn rack_main() -> Profile {
     with_rack(main(), "freebsd-rack-main", true)
 }

@@ -138,7 +138,8 @@ impl Endpoint {
     }
 
     /// A burst of at most `most` bytes out of `len`, in whole segments unless it is the last; the burst
-    /// size of the interface alone lets another follow in the call.
+    /// size of the interface alone lets another follow in the call. The kernel's bursts also end after 35
+    /// pieces of the writer's mbufs (tcp_m_copym), which are not modelled.
     fn cut_rack_burst(&self, len: u64, unsent: u64, most: u64) -> (Plan, u64) {
         let mss = self.mss();
         let mut burst = len;
