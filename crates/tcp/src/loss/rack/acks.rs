@@ -385,7 +385,8 @@ impl Endpoint {
         cx: &mut Cx<'_, R>,
         segment: &Segment,
     ) -> Option<SynRtt> {
-        let RttEstimator::Rack(_) = &self.rtt else { return None };
+        let RttEstimator::Rack(rtt) = &mut self.rtt else { return None };
+        rtt.end_backoff();
         let stamp = segment.timestamps.filter(|s| self.link.timestamps && s.ecr != 0);
         let echoed = stamp.map(|stamps| {
             let ms = self.clock.timestamp(cx.now).wrapping_sub(stamps.ecr);
