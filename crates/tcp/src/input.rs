@@ -322,7 +322,7 @@ impl Endpoint {
         match self.snd.repair {
             // tcp_respond, not tcp_output: a bare ACK, whatever else could be sent.
             Repair::Holes(_) => self.respond(cx),
-            Repair::Duplicates | Repair::Timed(_) => self.ack_at_once(),
+            Repair::Duplicates | Repair::Timed(_) | Repair::Rack(_) => self.ack_at_once(),
         }
     }
 

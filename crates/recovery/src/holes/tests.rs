@@ -131,11 +131,11 @@ fn a_hole_is_lost_with_three_blocks_or_more_than_two_segments_above() {
     let mut sender = Sender::new(HolesParams::FREEBSD_MAIN);
     sender.ack(0, &[block(1, 2), block(3, 4)]);
     assert_eq!(sender.holes.lost_bytes(), 0);
-    assert_eq!(sender.holes.pipe(at(0), at(100)), (98 * MSS) as i64);
+    assert_eq!(sender.holes.pipe(at(0), at(100)), 98 * MSS);
     // A third: the lowest hole has three above.
     sender.ack(0, &[block(5, 6)]);
     assert_eq!(sender.holes.lost_bytes(), MSS);
-    assert_eq!(sender.holes.pipe(at(0), at(100)), (96 * MSS) as i64);
+    assert_eq!(sender.holes.pipe(at(0), at(100)), 96 * MSS);
     // Three segments above it: the next one too.
     sender.ack(0, &[block(5, 7)]);
     assert_eq!(sender.holes.lost_bytes(), 2 * MSS);
@@ -150,9 +150,9 @@ fn versions_count_differently_what_is_under_way() {
         assert_eq!((sender.resend(), sender.resend(), sender.resend()), (Some(0), Some(1), None));
         sender.holes.pipe(at(0), at(10))
     };
-    assert_eq!(pipe(HolesParams::FREEBSD_13_0), (10 * MSS) as i64);
-    assert_eq!(pipe(HolesParams::FREEBSD_14_3), (7 * MSS) as i64);
-    assert_eq!(pipe(HolesParams::FREEBSD_MAIN), (5 * MSS) as i64);
+    assert_eq!(pipe(HolesParams::FREEBSD_13_0), 10 * MSS);
+    assert_eq!(pipe(HolesParams::FREEBSD_14_3), 7 * MSS);
+    assert_eq!(pipe(HolesParams::FREEBSD_MAIN), 5 * MSS);
 }
 
 #[test]
@@ -243,7 +243,7 @@ fn the_first_timeout_keeps_the_reports_and_the_second_drops_them() {
     }
     sender.holes.on_timeout(2);
     assert!(sender.holes.is_empty());
-    assert_eq!(sender.holes.pipe(at(0), at(100)), (100 * MSS) as i64);
+    assert_eq!(sender.holes.pipe(at(0), at(100)), 100 * MSS);
 }
 
 #[test]
