@@ -9,7 +9,7 @@ use units::{Duration, HostId, Instant};
 
 use crate::cases::mathis;
 use crate::cases::reordering::map::{self, Fate};
-use crate::cases::slow_start_lro::{RAMP, TRACE};
+use crate::cases::slow_start_lro::{FREEBSD, RAMP, TRACE, both_freebsd};
 use crate::cases::{CaseError, load, run};
 use export::curves::{Curve, Curves, TIME, render};
 use runner::courses::push;
@@ -37,6 +37,7 @@ impl Picture {
 pub const PICTURES: &[Picture] = &[
     Picture { file: "slow-start-trace.svg", draw: slow_start_trace },
     Picture { file: "slow-start-ramp.svg", draw: slow_start_ramp },
+    Picture { file: "window-updates.svg", draw: window_updates },
     Picture { file: "reordering-map.svg", draw: reordering_map },
     Picture { file: "mathis-cycle.svg", draw: mathis_cycle },
 ];
@@ -73,6 +74,56 @@ fn slow_start_trace() -> Result<String, CaseError> {
             ..Panel::default()
         }],
         marks: vec![Mark { at: 401_800_000, label: "the mail's trace ends" }],
+        ..Chart::default()
+    }))
+}
+
+/// Flights of 3 MB from FreeBSD to FreeBSD, by version.
+pub(crate) fn window_update_flights() -> Result<Vec<(&'static str, Vec<Point>)>, CaseError> {
+    let mut curves = Vec::new();
+    for (name, profile, lro) in [
+        ("14.3 and main", "freebsd-main", true),
+        ("13.0", "freebsd-13.0", true),
+        ("main, LRO off at the sink", "freebsd-main", false),
+    ] {
+        let mut set = both_freebsd::set_of(profile);
+        set.extend((!lro).then(|| "host.sink.lro=false".to_owned()));
+        let set: Vec<&str> = set.iter().map(String::as_str).collect();
+        let flight = curve(FREEBSD, "slow-start-freebsd.toml", &set)?.flight;
+        // The largest flight of each round trip.
+        let mut peaks: Vec<Point> = Vec::new();
+        for point in flight {
+            match peaks.last_mut() {
+                Some(last) if last.x / 100_000_000 == point.x / 100_000_000 => {
+                    if point.y > last.y {
+                        *last = point;
+                    }
+                }
+                _ => peaks.push(point),
+            }
+        }
+        curves.push((name, peaks));
+    }
+    Ok(curves)
+}
+
+fn window_updates() -> Result<String, CaseError> {
+    let curves = window_update_flights()?;
+    let series = curves.iter().enumerate().map(|(number, (name, points))| Series {
+        name,
+        look: number as u8,
+        draw: Draw::Line,
+        points,
+    });
+    Ok(render(&Chart {
+        title: "A window update that counts as a duplicate ACK: 3 MB from FreeBSD to FreeBSD",
+        subtitle: "scenarios/slow-start-freebsd.toml, seed 1: largest flight of each round trip, to the end of the transfer",
+        x: TIME,
+        panels: vec![Panel {
+            y: Axis { title: "largest flight", unit: "MSS", decimals: 3 },
+            series: series.collect(),
+            ..Panel::default()
+        }],
         ..Chart::default()
     }))
 }

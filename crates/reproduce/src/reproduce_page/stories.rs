@@ -53,6 +53,22 @@ fn slow_start() -> Result<Vec<Part>, CaseError> {
              line ends where the window fills 100 Mbit/s.",
         )],
     };
+    let flights = pictures::window_update_flights()?;
+    let series = flights
+        .iter()
+        .zip(0..)
+        .map(|((name, points), number)| curve(name, Role::Nth(number), Mark::Line, points));
+    let flight = Axis::new("largest flight of a round trip", "MSS", 3);
+    let flights = Plots {
+        id: "window-updates".into(),
+        title: "3 MB from FreeBSD to FreeBSD, by version".into(),
+        x: time(),
+        panels: vec![
+            Panel::new(flight, series.collect())
+                .height(280)
+                .note("The receiver merges segments in all but the last line, which ends first."),
+        ],
+    };
     Ok(vec![
         text(
             "A receiver whose network card merges segments acknowledges once per aggregate. \
@@ -66,6 +82,12 @@ fn slow_start() -> Result<Vec<Part>, CaseError> {
              own LRO merges the returning ACKs too, and does not count them.",
         ),
         Part::Plots(ramps),
+        text(
+            "With FreeBSD at both ends, 14.3 and main count the receiver's window updates as duplicate \
+             ACKs and keep the smaller window of the ACK before, so the flight stops at 24 segments. \
+             Turning off LRO at the receiver cures it.",
+        ),
+        Part::Plots(flights),
     ])
 }
 

@@ -236,7 +236,7 @@ fn real_stack(stop: Stop<'_>) -> Result<Vec<Row>, CaseError> {
                 name("goodput"),
                 "Mbit/s",
                 mbits,
-                Some(seen.goodput()),
+                Some(seen.goodput_of_data()),
                 mbits * 0.98,
                 mbits * 1.02,
             )

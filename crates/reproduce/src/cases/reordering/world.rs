@@ -1,7 +1,7 @@
 //! The scenario of the case in all its variants, and what is watched in a run.
 
 use packet::Segment;
-use record::{Cause, Event, Movement, Recorder, SenderState, Who};
+use record::{Cause, Event, Movement, Recorder, SenderState, SentKind, Who};
 use units::{Bytes, Duration, Instant};
 
 use super::SCENARIO;
@@ -95,6 +95,8 @@ pub(super) struct Seen {
     pub(super) bytes: Bytes,
     pub(super) duration: Duration,
     pub(super) resent: u64,
+    /// When the sender sent its first data.
+    first_data: Option<Instant>,
     since: Option<Instant>,
 }
 
@@ -102,6 +104,12 @@ impl Seen {
     /// Goodput in Mbit/s.
     pub(super) fn goodput(&self) -> f64 {
         self.bytes.get() as f64 * 8.0 / self.duration.as_secs_f64() / 1e6
+    }
+
+    /// Goodput in Mbit/s from the first data on, as the recordings of the complete stack count it.
+    pub(super) fn goodput_of_data(&self) -> f64 {
+        let before = self.first_data.map_or(0.0, |at| at.since(Instant::ZERO).as_secs_f64());
+        self.bytes.get() as f64 * 8.0 / (self.duration.as_secs_f64() - before) / 1e6
     }
 
     /// Round trips for each recovery.
@@ -134,6 +142,9 @@ impl Recorder for Seen {
                 self.recovering += at.since(since);
             }
             _ => {}
+        }
+        if matches!(event, Event::Sent { kind: SentKind::New, .. }) {
+            self.first_data.get_or_insert(at);
         }
         if matches!(event, Event::Window { cause: Cause::Undone, .. }) {
             self.undone += 1;
