@@ -42,6 +42,21 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
     }
 }
 
+/// Refuses what this build has no part for: Parquet and PNG are features, so that a first build is quick.
+pub(crate) fn needs_features(parquet: bool, png: bool) -> Result<(), Failure> {
+    let lacks = [
+        ("--parquet", "parquet", parquet && !cfg!(feature = "parquet")),
+        ("--png", "png", png && !cfg!(feature = "png")),
+    ];
+    match lacks.into_iter().find(|(.., lacks)| *lacks) {
+        Some((option, feature, _)) => {
+            Err(Failure::new(format!("{option}: this build is without the feature `{feature}`"))
+                .hint("`cargo build --release --all-features` makes a program with it"))
+        }
+        None => Ok(()),
+    }
+}
+
 /// The files that a scenario names: those beside it.
 fn files_beside(scenario: &Path) -> Files {
     let dir = scenario.parent().unwrap_or(Path::new("")).to_owned();

@@ -11,6 +11,9 @@ mod interrupt;
 mod output;
 #[cfg(feature = "png")]
 mod png;
+#[cfg(not(feature = "png"))]
+#[path = "png_absent.rs"]
+mod png;
 mod progress;
 mod store;
 mod visible;

@@ -48,7 +48,6 @@ pub(crate) struct RunArgs {
     pub(crate) jsonl: Option<PathBuf>,
     /// Write every event of a sender with its state after it, and what applications read, as a
     /// Parquet table; with --columns, these over time
-    #[cfg(feature = "parquet")]
     #[arg(long, value_name = "FILE")]
     pub(crate) parquet: Option<PathBuf>,
     /// Columns of --csv, --jsonl and --parquet, of the senders' states wherever one of them changes:
@@ -61,7 +60,6 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) svg: Option<PathBuf>,
     /// Draw the same chart as PNG, at twice its size
-    #[cfg(feature = "png")]
     #[arg(long, value_name = "FILE")]
     pub(crate) png: Option<PathBuf>,
     /// Write a page of plots and tables for a browser, in one file: see docs/reports.md

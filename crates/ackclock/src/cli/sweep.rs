@@ -59,7 +59,6 @@ pub(crate) struct SweepArgs {
     #[arg(long)]
     pub(crate) yes: bool,
     /// Write runs.parquet too: the table of runs.csv with its units
-    #[cfg(feature = "parquet")]
     #[arg(long, conflicts_with_all = ["dry_run", "show"])]
     pub(crate) parquet: bool,
     /// Keep columns of each run over time, in series/N.csv of the result: cwnd,flight,srtt
@@ -125,14 +124,12 @@ pub(crate) struct TableArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) svg: Option<PathBuf>,
     /// Draw the same as PNG, at twice its size
-    #[cfg(feature = "png")]
     #[arg(long, value_name = "FILE")]
     pub(crate) png: Option<PathBuf>,
     /// Draw lines in place of a heat map, one for each column
     #[arg(long)]
     pub(crate) lines: bool,
     /// Write the runs, all columns of them, as a Parquet table
-    #[cfg(feature = "parquet")]
     #[arg(long, value_name = "FILE")]
     pub(crate) parquet: Option<PathBuf>,
     /// Print one object for each cell as JSON

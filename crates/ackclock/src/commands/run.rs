@@ -34,12 +34,10 @@ use watchers::Taps;
 pub(super) use watchers::Rows;
 
 /// What columns may be written to.
-#[cfg(feature = "parquet")]
 const TABLES: &str = "--csv, --jsonl or --parquet";
-#[cfg(not(feature = "parquet"))]
-const TABLES: &str = "--csv or --jsonl";
 
 pub(super) fn run(args: RunArgs) -> Result<ExitCode, Failure> {
+    super::needs_features(args.parquet.is_some(), args.png.is_some())?;
     if args.scenario.file.is_none()
         && let Some(Some(host)) = &args.tcpdump
     {
@@ -58,15 +56,9 @@ pub(super) fn run(args: RunArgs) -> Result<ExitCode, Failure> {
     let csv = args.csv.as_deref().map(|path| create(path, &file)).transpose()?;
     let svg = args.svg.as_deref().map(|path| create(path, &file)).transpose()?;
     let jsonl = args.jsonl.as_deref().map(|path| create(path, &file)).transpose()?;
-    #[cfg(feature = "png")]
     let png_path = args.png.as_deref();
-    #[cfg(not(feature = "png"))]
-    let png_path: Option<&Path> = None;
     let png = png_path.map(|path| create(path, &file)).transpose()?;
-    #[cfg(feature = "parquet")]
     let parquet_path = args.parquet.as_deref();
-    #[cfg(not(feature = "parquet"))]
-    let parquet_path: Option<&Path> = None;
     let parquet = parquet_path.map(|path| create(path, &file)).transpose()?;
     let report = args.report.as_deref().map(|path| create(path, &file)).transpose()?;
     let bblog = args.bblog.as_deref().map(|path| create(path, &file)).transpose()?;
@@ -90,6 +82,7 @@ pub(super) fn run(args: RunArgs) -> Result<ExitCode, Failure> {
     }
     // With columns, the rows are those of the columns and not of all events.
     let (csv, columns_csv) = if plan.is_some() { (None, csv) } else { (csv, None) };
+    #[cfg_attr(not(feature = "parquet"), expect(unused_variables, reason = "refused above"))]
     let (parquet, columns_parquet) = if plan.is_some() { (None, parquet) } else { (parquet, None) };
     let wanted = bblog.is_some() || siftr.is_some() || qlog.is_some();
     let logged = match (wanted, &args.log_flow) {
@@ -189,7 +182,6 @@ pub(super) fn run(args: RunArgs) -> Result<ExitCode, Failure> {
                 written.map_err(|error| failed(args.svg.as_deref(), &error))?;
                 out.commit()?;
             }
-            #[cfg(feature = "png")]
             if let Some(mut out) = png {
                 let written = out.write_all(&crate::png::of_svg(&chart)?);
                 written.map_err(|error| failed(png_path, &error))?;

@@ -21,6 +21,7 @@ const MANY: u64 = 1_000_000;
 const SHOWN: u64 = 20;
 
 pub(super) fn run(args: SweepArgs) -> Result<ExitCode, Failure> {
+    super::needs_features(args.parquet, false)?;
     let Some(file) = args.scenario.file else {
         return Err(Failure::new("no scenario file given").hint("name it first: FILE.toml"));
     };
@@ -69,7 +70,6 @@ pub(super) fn run(args: SweepArgs) -> Result<ExitCode, Failure> {
         crate::failure::tell(&message);
         return Ok(interrupt::status());
     }
-    #[cfg(feature = "parquet")]
     if args.parquet {
         super::table::write_parquet(&dir, &dir.join("runs.parquet"))?;
     }

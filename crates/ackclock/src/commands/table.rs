@@ -18,6 +18,7 @@ use crate::store::{read_about, rows};
 const MANY: usize = 60;
 
 pub(super) fn run(args: &TableArgs) -> Result<ExitCode, Failure> {
+    super::needs_features(args.parquet.is_some(), args.png.is_some())?;
     let about = read_about(&args.dir)?;
     let about_title = about.title();
     let keys = about.axes.concat();
@@ -58,14 +59,10 @@ pub(super) fn run(args: &TableArgs) -> Result<ExitCode, Failure> {
     if let Some(path) = &args.report {
         report(&args.dir, path, OutFile::create(path)?)?;
     }
-    #[cfg(feature = "parquet")]
     if let Some(path) = &args.parquet {
         write_parquet(&args.dir, path)?;
     }
-    #[cfg(feature = "png")]
     let png_path = args.png.as_deref();
-    #[cfg(not(feature = "png"))]
-    let png_path: Option<&Path> = None;
     if args.lines && args.svg.is_none() && png_path.is_none() {
         return Err(Failure::new("--lines needs a picture: --svg FILE"));
     }
@@ -78,7 +75,6 @@ pub(super) fn run(args: &TableArgs) -> Result<ExitCode, Failure> {
         if let Some(path) = &args.svg {
             write(path, map.as_bytes())?;
         }
-        #[cfg(feature = "png")]
         if let Some(path) = png_path {
             write(path, &crate::png::of_svg(&map)?)?;
         }
@@ -112,6 +108,12 @@ fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     let mut out = OutFile::create(path)?;
     out.write_all(bytes).map_err(|error| Failure::file("write", path, &error))?;
     out.commit()
+}
+
+/// A build without Parquet refuses: releases have it.
+#[cfg(not(feature = "parquet"))]
+pub(super) fn write_parquet(_: &Path, _: &Path) -> Result<(), Failure> {
+    super::needs_features(true, false)
 }
 
 /// Writes the runs in `dir` as a Parquet table.
