@@ -156,7 +156,7 @@ pub(super) fn rows(stop: Stop<'_>) -> Result<Vec<Row>, CaseError> {
             "as shipped (send buffer, delayed ACKs), receiver LRO alone",
             "s",
             None,
-            shipped(&[short])?,
+            shipped(&[long])?,
         )
         .note("no published figure"),
     );
