@@ -34,10 +34,12 @@ pub fn overlay(title: &str, subtitle: &str, flows: &[Pair<'_>]) -> String {
 mod tests {
     use super::*;
     use runner::courses::Course;
+    use units::Instant;
 
     #[test]
     fn the_chart_names_the_flow_and_both_senders() {
-        let course = Course { cwnd: vec![Point { x: 0, y: 10_000 }], ..Course::default() };
+        let mut course = Course::default();
+        course.note(Instant::ZERO, 10_000, None);
         let svg = overlay("t", "s", &[("up", &course, &course)]);
         assert!(svg.contains("congestion window of up") && svg.contains("model"));
     }

@@ -157,7 +157,7 @@ mod tests {
         let mut prr = begun(10 * MSS);
         prr.on_sent(MSS);
         let mut sent = 1;
-        for delivered in 2..=6 {
+        for delivered in 2..=6_i64 {
             let ack = PrrAck {
                 recovery: Recovery::Sack,
                 changed: Changed::Change,
@@ -168,7 +168,7 @@ mod tests {
                 nxt: (9 + sent) * MSS as i64,
                 outstanding: (9 + sent) as u64 * MSS,
                 recover: 10 * MSS as i64,
-                pipe: (10 - delivered as i64 + sent) * MSS as i64,
+                pipe: (10 - delivered + sent) * MSS as i64,
                 dup_acks: 3,
             };
             let before = prr.prr_out;
@@ -178,7 +178,7 @@ mod tests {
             prr.on_sent(room);
             sent += (room / MSS) as i64;
             assert_eq!(prr.prr_out, before + room);
-            let due = (delivered * 5).div_ceil(10);
+            let due = (delivered as u64 * 5).div_ceil(10);
             assert_eq!(prr.prr_out / MSS, due, "after {delivered}");
         }
     }
