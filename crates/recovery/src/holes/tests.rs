@@ -343,7 +343,7 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
 proptest! {
     #[test]
     fn sums_agree_with_a_list_of_segments(ops in ops()) {
-        let params = HolesParams { max_holes: 1 << 20, pipe: PipeRule::SackedAndLost, ..HolesParams::FREEBSD_14_3 };
+        let params = HolesParams { max_holes: 1 << 20, lrd: false, ..HolesParams::FREEBSD_MAIN };
         let mut sender = Sender { max: 0, ..Sender::new(params) };
         let mut naive = Naive::default();
         for op in ops {

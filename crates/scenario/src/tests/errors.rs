@@ -37,7 +37,7 @@ fn units_are_asked_for() {
 #[test]
 fn names_are_guessed() {
     one_mistake("profile = \"freebsd", "profil = \"freebsd", "did you mean `profile`?");
-    one_mistake("freebsd-13.2", "freebsd-13.1", "did you mean `freebsd-13.2`?");
+    one_mistake("freebsd-13.2", "freebsd-13.22", "did you mean `freebsd-13.2`?");
     one_mistake("freebsd-13.2", "windows-11", "`profile` cannot be \"windows-11\"");
     one_mistake("\"reno\"", "\"htcp\"", "`htcp` is not modelled yet");
     let bbr = "freebsd-13.2\", cc = \"bbr";
