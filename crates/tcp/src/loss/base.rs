@@ -290,6 +290,7 @@ impl Endpoint {
         self.snd.nxt = ack.heard.th_ack;
         self.snd.resend_cause = Cause::FastRetransmit;
         self.overrule_window(Bytes(maxseg));
+        self.emit_window(cx, Cause::FastRetransmit);
         self.output_now(cx);
         let ssthresh = self.cc.control().ssthresh.map_or(0, Bytes::get);
         let left = self.snd.dup_acks - self.snd.limited.min(DUP_THRESHOLD);
@@ -312,6 +313,7 @@ impl Endpoint {
         self.overrule_window(Bytes(base + more));
         let owes_ack = rule.limited == LimitedRule::WindowWhileResending && self.rcv.ack_now;
         if self.snd.buffer.used() + u64::from(rule.limited_without_data) > flight || owes_ack {
+            self.emit_window(cx, Cause::Recovering);
             self.output_now(cx);
         }
         let sent = self.snd.max.since(before).get();
@@ -321,6 +323,7 @@ impl Endpoint {
             self.snd.limited += 1;
         }
         self.overrule_window(Bytes(cwnd));
+        self.emit_window(cx, Cause::Recovering);
     }
 
     /// An acknowledgment advances in recovery, but not to its end; `snd_una` and `snd_wnd` are still
@@ -350,6 +353,7 @@ impl Endpoint {
         self.snd.resend_cause = Cause::PartialAck;
         self.overrule_window(Bytes(maxseg + acked));
         self.rcv.ack_now = true;
+        self.emit_window(cx, Cause::Recovering);
         self.output_now(cx);
         self.snd.nxt = self.snd.nxt.max(nxt);
         self.overrule_window(Bytes(cwnd.saturating_sub(acked) + maxseg));
