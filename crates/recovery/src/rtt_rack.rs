@@ -103,7 +103,7 @@ impl RttRack {
     /// How long all timeouts of a connection that is given up take (rack_timeout_persist):
     /// `TCP_REXMTVAL`, which has no slop, times `tcp_totbackoff`.
     pub fn all_timeouts(&self) -> Duration {
-        Duration::from_micros(self.value() * 2_559)
+        Duration::from_micros(self.value()).saturating_mul(2_559)
     }
 
     /// Smoothed round-trip time; `None` before the first sample.
@@ -127,6 +127,13 @@ mod tests {
         let acked = Instant::ZERO + Duration::from_micros(us);
         let sample = Sample::Timed { sent: Instant::ZERO, acked };
         Sampled { sample, shift: 0, snd_una: Offset(1), snd_nxt: Offset(1) }
+    }
+
+    #[test]
+    fn the_end_of_all_timeouts_is_bounded_whatever_is_echoed() {
+        let mut rtt = RttRack::default();
+        rtt.on_sample(&Sampled { sample: Sample::Echo { ms: u32::MAX }, ..sample(1) });
+        assert_eq!(rtt.all_timeouts(), Duration::MAX);
     }
 
     #[test]
