@@ -169,7 +169,11 @@ fn a_slow_reader_sets_the_pace_and_its_window_closes_and_opens() {
             let shut = shut.unwrap_or_else(|| panic!("{sender} {sink}: {:?}", seen.windows));
             let least = *seen.windows[shut..].iter().min().unwrap();
             assert!(*seen.windows.last().unwrap() > 2 * least, "{sender} {sink}");
-            assert_eq!(flow.retransmitted_segments, 0, "{sender} {sink}");
+            // RACK of FreeBSD allows 40 ms for a delayed acknowledgment of the end of the data, which
+            // its FIN waits for; the RFCs' receiver takes 200 ms, and is probed.
+            let probed = sender.starts_with("freebsd-rack") && sink == "rfc";
+            let again = if probed { 2 } else { 0 };
+            assert_eq!(flow.retransmitted_segments, again, "{sender} {sink}");
         }
     }
 }
