@@ -211,6 +211,8 @@ impl Endpoint {
         }
         let again = at < self.snd.max && plan.len > 0;
         let kind = match (plan.len, plan.hole, again) {
+            // Every ACK behind an unacknowledged FIN carries it again (tcp_outflags of FIN_WAIT_1).
+            (0, ..) if at < self.snd.max && self.snd.shift == 0 => SentKind::Ack,
             (0, ..) if at < self.snd.max => SentKind::Again(self.snd.resend_cause),
             (0, ..) => SentKind::Control,
             (_, true, _) => SentKind::Again(Cause::FastRetransmit),
