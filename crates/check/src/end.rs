@@ -3,7 +3,7 @@
 //!
 //! Places count from 0 at the first payload byte; the FIN is one byte behind the last.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use record::{Cause, Event, PacketNumber, Purpose, SenderState, SentKind, Waiting, Who};
 use units::{Bytes, Instant, Offset, SeqNum};
@@ -26,7 +26,8 @@ pub(crate) struct End {
     mtu: Bytes,
     isn: Option<SeqNum>,
     pub(crate) connected: bool,
-    burst: Option<Burst>,
+    /// What the stack has sent and the card has not yet, in order: all of one instant.
+    bursts: VecDeque<Burst>,
     pub(crate) sender: Sender,
     receiver: Receiver,
 }
@@ -126,7 +127,7 @@ impl End {
             mtu,
             isn: None,
             connected: false,
-            burst: None,
+            bursts: VecDeque::new(),
             sender: Sender::default(),
             receiver: Receiver::default(),
         }
@@ -149,9 +150,19 @@ impl End {
     }
 
     pub(crate) fn finish(&self, log: &mut Log) {
-        if let Some(burst) = self.burst {
+        for burst in &self.bursts {
             let (at, bytes) = (Offset(burst.at), Bytes(burst.len));
             self.note(log, Breach::Kept { at, bytes });
+        }
+    }
+
+    /// What was sent at an earlier instant must have departed. Within an instant a stack may send several times
+    /// before the card takes the first: FreeBSD does while it processes an ACK.
+    fn check_departed(&mut self, log: &mut Log) {
+        while let Some(burst) = self.bursts.front().filter(|burst| burst.sent_at != log.now) {
+            let (at, bytes) = (Offset(burst.at), Bytes(burst.len));
+            self.note(log, Breach::Kept { at, bytes });
+            self.bursts.pop_front();
         }
     }
 
@@ -187,9 +198,10 @@ impl End {
         match event {
             Event::Connected => self.on_connected(log),
             Event::Sent { at, len, kind } => {
-                self.finish(log);
+                self.check_departed(log);
                 let sent = Sent { at: at.0, len: u64::from(len), kind };
-                self.burst = Some(self.on_sent(log, &sent, state, peer));
+                let burst = self.on_sent(log, &sent, state, peer);
+                self.bursts.push_back(burst);
             }
             Event::Acked { una, bytes, .. } => self.on_acked(log, una.0, u64::from(bytes), state),
             // A probe may go beyond the window, and what it repeats may be under way.
@@ -317,6 +329,8 @@ impl End {
 
     /// A packet reaches the card whole.
     pub(crate) fn arrive(&mut self, freight: &Freight) {
+        // The peer has spoken: FreeBSD retransmits before `snd_una` advances and the ACK is recorded.
+        self.sender.for_one_reason.clear();
         let receiver = &mut self.receiver;
         receiver.packets += 1;
         receiver.bytes += freight.len;
@@ -334,9 +348,20 @@ impl End {
     pub(crate) fn depart(&mut self, log: &mut Log, packet: &Departure) -> Option<Freight> {
         let about = Subject::Packet(packet.packet);
         let len = u64::from(packet.len);
-        let Some(burst) = self.burst.filter(|burst| {
+        // What was sent before it and did not depart never will.
+        let fits = |burst: &Burst| {
+            let at = burst.place.zip(self.isn).is_none_or(|(at, isn)| packet.seq == at.to_seq(isn));
+            at && burst.sent_at == log.now && len <= burst.len && (len > 0 || burst.len == 0)
+        };
+        let kept = self.bursts.iter().position(fits).unwrap_or(0);
+        for burst in self.bursts.drain(..kept) {
+            let (at, bytes) = (Offset(burst.at), Bytes(burst.len));
+            log.note(Subject::End(self.who), Breach::Kept { at, bytes });
+        }
+        let next = self.bursts.front().copied().filter(|burst| {
             burst.sent_at == log.now && len <= burst.len && (len > 0 || burst.len == 0)
-        }) else {
+        });
+        let Some(burst) = next else {
             log.note(about, Breach::NeverSent);
             return None;
         };
@@ -352,7 +377,10 @@ impl End {
             place: burst.place.map(|place| Offset(place.0.saturating_add(len))),
             ..burst
         };
-        self.burst = Some(rest).filter(|rest| rest.len > 0);
+        self.bursts.pop_front();
+        if rest.len > 0 {
+            self.bursts.push_front(rest);
+        }
         let receiver = &self.receiver;
         let had = receiver.arrivals.upto();
         Some(Freight {

@@ -59,7 +59,8 @@ impl End {
                 .then(|| Offset(at.saturating_add(u64::from(!before_the_first)))),
             sent_at: log.now,
             bare,
-            fin: last && !matches!(kind, SentKind::Ack | SentKind::Probe),
+            // FreeBSD repeats an unacknowledged FIN in the ACKs it sends meanwhile.
+            fin: last && kind != SentKind::Probe,
         }
     }
 

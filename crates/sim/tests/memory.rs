@@ -144,7 +144,7 @@ fn connections_and_packets_under_way_hold_little() {
 
 /// Little more than was measured (957, 956 and 947 bytes after a little, 1,003, 981 and 1,008 after a large
 /// transfer, 256 before the beginning). Aimed at are 2,048.
-const MOST_PER_FLOW: [i64; 3] = [1_000, 1_050, 270];
+const MOST_PER_FLOW: [i64; 3] = [1_050, 1_100, 270];
 /// Little more than was measured (91 bytes). Aimed at are 100. The rooms of queues double as they grow:
 /// what is measured has up to twice the room that is filled.
 const MOST_PER_PACKET: i64 = 95;

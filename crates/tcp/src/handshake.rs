@@ -1,5 +1,7 @@
 //! Opening a connection (RFC 9293 section 3.5, RFC 7323, RFC 2018).
 
+use std::collections::VecDeque;
+
 use cc::{Controller, Established};
 use machine::{Cx, Signal};
 use packet::{Flags, Options, Segment, SynOptions, Timestamps};
@@ -10,6 +12,9 @@ use crate::endpoint::{Endpoint, State};
 use crate::loss::Repair;
 use crate::receive_window::ReceiveWindow;
 use crate::sent::Delivered;
+
+/// Segments that one ACK makes FreeBSD send before `snd_una` advances, with room to spare.
+const OUTBOX: usize = 16;
 
 impl Endpoint {
     /// Puts the SYN or SYN-ACK that is due into `slot`.
@@ -180,6 +185,10 @@ impl Endpoint {
         }
         self.origin = None;
         self.snd.repair = Repair::new(&self.cfg.profile, self.link.sack);
+        if matches!(self.snd.repair, Repair::Holes(_)) {
+            // Before the transfer: nothing is allocated while it goes on.
+            self.outbox = Some(Box::new(VecDeque::with_capacity(OUTBOX)));
+        }
         let change = self.cc.on_established(&Established {
             now: cx.now,
             ticks: self.clock.tick(cx.now),

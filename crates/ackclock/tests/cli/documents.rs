@@ -173,7 +173,7 @@ const OF_READERS: [(&str, &str); 7] = [
     ("transfer.toml", "scenarios/slow-start-lro.toml"),
     ("slow.pcap", "golden/linux/f2_few_losses_cubic/sender.pcap.xz"),
     ("upload.pcap", "golden/linux/h1_rwnd_cubic/sender.pcap.xz"),
-    ("mathis_simple.ini", "crates/lab/tests/data/mathis_simple.ini"),
+    ("mathis_simple.ini", "crates/import-inet/tests/data/mathis_simple.ini"),
     ("scenarios", "scenarios"),
     ("golden", "golden"),
 ];

@@ -209,8 +209,9 @@ fn a_full_disk_is_an_error() {
     for option in outputs.into_iter().chain(more.into_iter().flatten()) {
         let answer = place.run(&["run", "small.toml", option, "/dev/full"]);
         assert_eq!(answer.code, 2, "{option}");
-        let said = "error: cannot write /dev/full: No space left on device";
-        assert!(answer.err.starts_with(said), "{option}: {}", answer.err);
+        let (what, why) = ("error: cannot write /dev/full: ", "No space left on device");
+        assert!(answer.err.starts_with(what), "{option}: {}", answer.err);
+        assert!(answer.err.contains(why), "{option}: {}", answer.err);
     }
     let columns = ["run", "small.toml", "--columns", "cwnd", "--jsonl", "/dev/full"];
     assert!(place.run(&columns).err.contains("No space left on device"));

@@ -44,7 +44,8 @@ pub(crate) struct End {
     peer_fin: Option<u64>,
     // What its events say.
     cwnd: u64,
-    last_sent: Option<(u64, u32, SentKind)>,
+    /// What was sent and has not departed, in order.
+    last_sent: VecDeque<(u64, u32, SentKind)>,
     /// What had been sent when something was last reported missing: the rules of a recovery may
     /// hold below it.
     in_doubt: u64,
@@ -83,7 +84,7 @@ impl End {
             received: Ranges::default(),
             peer_fin: None,
             cwnd: 0,
-            last_sent: None,
+            last_sent: VecDeque::new(),
             in_doubt: 0,
             dups_in_a_row: 0,
             timeouts: 0,
@@ -98,7 +99,7 @@ impl End {
     pub(crate) fn on_event(&mut self, event: Event) {
         match event {
             Event::Window { cwnd, .. } => self.cwnd = u64::from(cwnd),
-            Event::Sent { at, len, kind } => self.last_sent = Some((at.0, len, kind)),
+            Event::Sent { at, len, kind } => self.last_sent.push_back((at.0, len, kind)),
             Event::DupAck { count } => {
                 self.in_doubt = self.max;
                 self.dups_in_a_row = u64::from(count);
@@ -189,7 +190,7 @@ impl Stream {
     pub(crate) fn stack_out(ends: &mut [End; 2], me: usize, peer_isn: Option<u32>, s: &Segment) {
         let syn = s.flags.has(Flags::SYN);
         if s.flags.has(Flags::RST) {
-            let told = ends[me].last_sent.take().expect("sent without an event");
+            let told = ends[me].last_sent.pop_front().expect("sent without an event");
             assert_eq!(told.2, SentKind::Reset);
             return;
         }
@@ -221,7 +222,7 @@ impl Stream {
         }
         let start = unwrap(s.seq.0, isn, end.max);
         let stop = start + u64::from(s.seq_len());
-        let (at, len, kind) = end.last_sent.take().expect("sent without an event");
+        let (at, len, kind) = end.last_sent.pop_front().expect("sent without an event");
         assert_eq!(
             (at, len),
             (start.saturating_sub(1), s.payload),
@@ -257,6 +258,8 @@ impl Stream {
                 }
                 // The byte of a probe, which the receiver need not have taken.
                 SentKind::Again(Cause::WindowProbe) => end.sent_again -= 1,
+                // FreeBSD repeats an unacknowledged FIN in the ACKs it sends meanwhile.
+                SentKind::Ack if s.payload == 0 => end.sent_again -= 1,
                 _ => panic!("sent again as {kind:?}: {start}..{stop} of {}", end.max),
             }
         } else {
