@@ -452,7 +452,6 @@ impl Endpoint {
     }
 
     pub(crate) fn emit_window<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, cause: Cause) {
-        self.totals.max_cwnd = self.totals.max_cwnd.max(self.cc.control().window);
         cx.emit_of(self, || {
             let control = self.cc.control();
             let cwnd = control.window.get().min(u64::from(u32::MAX)) as u32;

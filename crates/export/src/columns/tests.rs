@@ -98,7 +98,8 @@ fn the_events_of_a_run_come_back() {
         }
     }
     assert_eq!(read, [100_000, 50_000]);
-    assert_eq!(most, outcome.flows.iter().map(|flow| flow.max_cwnd.get()).max().unwrap());
+    // FreeBSD widens the window for a moment for limited transmit.
+    assert!(most >= outcome.flows.iter().map(|flow| flow.max_cwnd.get()).max().unwrap());
 }
 
 /// Keeps what a table of events is to tell.
