@@ -90,7 +90,7 @@ fn holes(acks: &[Ack], max_holes: usize) -> u64 {
         if holes.next_hole().is_some() {
             holes.resent(MSS, at(PACKETS));
         }
-        sum += update.delivered + holes.pipe(una, at(PACKETS));
+        sum += update.delivered + holes.pipe(una, at(PACKETS)).unsigned_abs();
     }
     sum
 }
