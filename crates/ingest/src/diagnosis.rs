@@ -81,7 +81,7 @@ impl FailOn {
 impl Report {
     /// Reads files of any kind and judges what is in them.
     ///
-    /// `graphs`: packets are kept for the graphs of a [page](Self::page).
+    /// `graphs`: packets are kept for the graphs of a page.
     ///
     /// # Errors
     /// The first file that cannot be read, or is of no use.
