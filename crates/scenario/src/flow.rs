@@ -1,18 +1,21 @@
 //! `[[flow]]`: a connection with its applications.
 
+use std::num::NonZeroU64;
+
 use packet::IpVersion;
 use serde_json::{Value as Json, json};
 use sim::scenario::{App, Close, Keepalive, Reads};
-use units::Duration;
+use units::{Bytes, Duration};
 
 use super::apps::{
     self, ON_OFF_SECTION, PACED_SECTION, Probing, READS_SECTION, REQUESTS_SECTION, Volume,
 };
 use super::hosts::Hosts;
 use super::keys::{Fields, Key, Kind, Located, Reader, Section, Shape};
-use super::kinds::{OneOf, Span, Sub, Switch, Words, wrong_kind};
+use super::kinds::{OneOf, Size, Span, Sub, Switch, Words, wrong_kind};
 use super::source::{Fault, Place};
 use super::tree::{Node, Value};
+use crate::units_text::MAX_SIZE;
 
 static NAME: Key<Words> = Key::required("name", Words, "name of the flow in all results");
 static FROM: Key<Words> = Key::required("from", Words, "host that connects and writes");
@@ -25,6 +28,12 @@ static START: Key<Span> = Key::optional(
 );
 static BULK: Key<Volume> =
     Key::optional("bulk", Volume, "", "write this much as fast as the stack takes it, then close");
+static WRITE: Key<Size> = Key::optional(
+    "write",
+    Size { least: Bytes(1), most: MAX_SIZE },
+    "all at once",
+    "bytes of one write call of `bulk`; a stack may send between two",
+);
 static PACED: Key<Sub> =
     Key::optional("paced", Sub(&PACED_SECTION), "", "write a chunk at fixed intervals, then close");
 static ON_OFF: Key<Sub> = Key::optional(
@@ -78,8 +87,8 @@ static KEEPALIVE: Key<Probing> = Key::optional(
 pub(super) static SECTION: Section = Section {
     what: "a flow",
     keys: &[
-        &NAME, &FROM, &TO, &PATH, &START, &BULK, &PACED, &ON_OFF, &REQUESTS, &READS, &CLOSE,
-        &KEEPALIVE, &IP, &NODELAY,
+        &NAME, &FROM, &TO, &PATH, &START, &BULK, &WRITE, &PACED, &ON_OFF, &REQUESTS, &READS,
+        &CLOSE, &KEEPALIVE, &IP, &NODELAY,
     ],
     one_of: &["bulk", "paced", "on_off", "requests"],
     elsewhere: |key| match key {
@@ -151,7 +160,11 @@ pub(super) fn read(node: &Node, hosts: &Hosts, reader: &mut Reader) -> Option<Fl
     let name = fields.get(&NAME, reader);
     let ends = hosts.pair(&fields, &FROM, &TO, reader);
     let start = fields.get(&START, reader);
-    let bulk = fields.get(&BULK, reader).map(|volume| App::Bulk { bytes: volume.value });
+    let write = fields.get(&WRITE, reader).and_then(|write| NonZeroU64::new(write.value.get()));
+    if let Some(node) = fields.node(&WRITE).filter(|_| !fields.has(&BULK)) {
+        reader.report(Fault::new(node.place, "`write` goes with `bulk`"));
+    }
+    let bulk = fields.get(&BULK, reader).map(|volume| App::Bulk { bytes: volume.value, write });
     let paced = fields.node(&PACED).and_then(|node| apps::paced(node, reader));
     let on_off = fields.node(&ON_OFF).and_then(|node| apps::on_off(node, reader));
     let requests = fields.node(&REQUESTS).and_then(|node| apps::requests(node, reader));
@@ -169,7 +182,7 @@ pub(super) fn read(node: &Node, hosts: &Hosts, reader: &mut Reader) -> Option<Fl
     let writes = writes.or(fields.node(&ON_OFF)).or(fields.node(&REQUESTS));
     let endless = match app {
         Some(
-            App::Bulk { bytes: None }
+            App::Bulk { bytes: None, .. }
             | App::Paced { bytes: None, .. }
             | App::OnOff { bytes: None, .. }
             | App::Requests { count: None, .. },

@@ -34,7 +34,7 @@ impl Application {
     /// The one that connects; `draws` decides what is left to chance.
     pub(crate) fn client(app: &App, draws: impl FnOnce() -> Stream) -> Self {
         match *app {
-            App::Bulk { bytes } => Self::Writer(Writer::bulk(bytes)),
+            App::Bulk { bytes, write } => Self::Writer(Writer::bulk(bytes, write)),
             App::Paced { chunk, every, bytes } => Self::Writer(Writer::paced(chunk, every, bytes)),
             App::OnOff { on, off, bytes } => {
                 Self::Bursts(Box::new(Bursts::new(on, off, bytes, draws())))

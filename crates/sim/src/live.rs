@@ -124,7 +124,7 @@ mod tests {
             from: 0,
             to: 1,
             start: Duration::ZERO,
-            app: App::Bulk { bytes: Some(Bytes(100_000)) },
+            app: App::Bulk { bytes: Some(Bytes(100_000)), write: None },
             ip: IpVersion::V4,
             nodelay: false,
             reads: None,

@@ -3,7 +3,7 @@
 //! Everything is resolved here: a profile has its knobs applied, a buffer of `1bdp` is bytes.
 //! The text form with its units and its errors lives in `lab`.
 
-use core::num::NonZeroU32;
+use core::num::{NonZeroU32, NonZeroU64};
 
 pub use net::choice::{ByteRange, GilbertElliott, Only, Rule};
 use net::link::Limit;
@@ -289,6 +289,8 @@ pub enum App {
     Bulk {
         /// Bytes in all; `None` writes until the run ends.
         bytes: Option<Bytes>,
+        /// Bytes of one write; `None` offers all there is in one.
+        write: Option<NonZeroU64>,
     },
     /// Writes a chunk at fixed intervals, then closes.
     Paced {

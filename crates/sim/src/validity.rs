@@ -149,7 +149,7 @@ fn segments(scenario: &Scenario, flow: &Flow, path: &Path) -> f64 {
     // A quotient by no time is infinite.
     let by_window = if limited { 0.0 } else { time / round_trip * per_round };
     match flow.app {
-        App::Bulk { bytes: None } => by_window,
+        App::Bulk { bytes: None, .. } => by_window,
         // An application that acts at intervals of no time acts for ever in its first instant.
         App::Paced { every: Duration::ZERO, bytes: None, .. } => f64::INFINITY,
         App::Paced { chunk, every, bytes: None } => {
@@ -251,7 +251,7 @@ mod tests {
             from: 0,
             to: 1,
             start: Duration::ZERO,
-            app: App::Bulk { bytes: None },
+            app: App::Bulk { bytes: None, write: None },
             ip: IpVersion::V4,
             nodelay: false,
             reads: None,

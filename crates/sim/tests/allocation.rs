@@ -80,7 +80,7 @@ fn measure(scenario: &Scenario, from: u64, to: u64) -> (u64, u64) {
 fn long(sender: &str, sink: &str, forward: Vec<Element>) -> Scenario {
     let hosts = [host("sender", sender), host("sink", sink)];
     let mut scenario = pair(hosts, forward, road(100 * MBIT, ms(10)), bulk(0));
-    scenario.flows[0].app = App::Bulk { bytes: None };
+    scenario.flows[0].app = App::Bulk { bytes: None, write: None };
     scenario.duration = Duration::from_secs(25);
     scenario
 }

@@ -109,7 +109,7 @@ fn long(profile: &str, bits_per_second: u64) -> Scenario {
     let hosts = [host("sender", profile), host("sink", profile)];
     let forward = road(bits_per_second, ms(50));
     let mut scenario = pair(hosts, forward, road(bits_per_second, ms(50)), bulk(0));
-    scenario.flows[0].app = App::Bulk { bytes: None };
+    scenario.flows[0].app = App::Bulk { bytes: None, write: None };
     scenario.duration = Duration::from_secs(3);
     scenario
 }
@@ -143,8 +143,8 @@ fn connections_and_packets_under_way_hold_little() {
 }
 
 /// Little more than was measured (957, 956 and 947 bytes after a little, 1,003, 981 and 1,008 after a large
-/// transfer, 256 before the beginning). Aimed at are 2,048.
-const MOST_PER_FLOW: [i64; 3] = [1_050, 1_100, 270];
+/// transfer, 272 before the beginning). Aimed at are 2,048.
+const MOST_PER_FLOW: [i64; 3] = [1_050, 1_100, 280];
 /// Little more than was measured (91 bytes). Aimed at are 100. The rooms of queues double as they grow:
 /// what is measured has up to twice the room that is filled.
 const MOST_PER_PACKET: i64 = 95;

@@ -218,7 +218,7 @@ fn honest() -> &'static [(check::World, Vec<Item>); 2] {
         [FREEBSD, LINUX].map(|profile| {
             let mut scenario = through("honest", profile, Vec::new());
             scenario.paths[0].forward[0] = link(10 * MBIT, Limit::Packets(12));
-            scenario.flows[0].app = App::Bulk { bytes: Some(Bytes(150_000)) };
+            scenario.flows[0].app = App::Bulk { bytes: Some(Bytes(150_000)), write: None };
             let mut tape = Tape::default();
             sim::run(&scenario, &mut tape).unwrap();
             let world = describe(&scenario);

@@ -83,7 +83,7 @@ fn loaded(policy: Policy, flows: usize, ecn: bool) -> Scenario {
     let forward = vec![queue(policy, Limit::Packets(833)), Element::Delay(ms(50))];
     let flow = |n: usize| Flow {
         name: format!("bulk {n}"),
-        app: App::Bulk { bytes: None },
+        app: App::Bulk { bytes: None, write: None },
         start: ms(37 * n as u64),
         ..bulk(0)
     };

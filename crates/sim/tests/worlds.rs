@@ -126,7 +126,7 @@ fn an_app() -> impl Strategy<Value = App> {
     let bulk = prop_oneof![0..3_000_u64, 0..400_000_u64, 0..3_000_000_u64];
     let paced = (1..20_000_u64, 1..50_000_u64, 0..100_000_u64);
     prop_oneof![
-        3 => bulk.prop_map(|bytes| App::Bulk { bytes: Some(Bytes(bytes)) }),
+        3 => bulk.prop_map(|bytes| App::Bulk { bytes: Some(Bytes(bytes)), write: None }),
         1 => paced.prop_map(|(chunk, every, bytes)| App::Paced {
             chunk: Bytes(chunk),
             every: us(every),

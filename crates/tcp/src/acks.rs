@@ -296,7 +296,8 @@ impl Endpoint {
         if self.snd.buffer.expands() {
             self.expand_buffer(cx);
         }
-        if self.snd.buffer.writable() {
+        let unsent = self.data_end().since(self.snd.max).get();
+        if self.snd.buffer.writable(unsent) {
             self.signal(Signal::Writable);
         }
     }

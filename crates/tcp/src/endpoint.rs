@@ -19,7 +19,7 @@ use crate::config::{Kept, Origin};
 use crate::ecn::Ecn;
 use crate::loss::Repair;
 use crate::output::Train;
-use crate::profile::{Family, RtoRule};
+use crate::profile::{BurstRule, Family, RtoRule};
 use crate::receive_window::ReceiveWindow;
 use crate::state::{Agreed, Receive, Send};
 use crate::timers::Timers;
@@ -189,7 +189,13 @@ impl Endpoint {
         if self.is_whole() {
             self.ask_application();
         }
-        let taken = self.snd.buffer.write(bytes);
+        let taken = match self.cfg.profile.burst {
+            BurstRule::Linux { min_segments, rtt_log, .. } => {
+                let queue = self.write_queue(min_segments, rtt_log);
+                self.snd.buffer.write_packets(bytes, queue)
+            }
+            BurstRule::FreeBsd { .. } | BurstRule::Rfc => self.snd.buffer.write(bytes),
+        };
         if taken > 0 {
             cx.emit(|| Event::Wrote { bytes: taken as u32 });
             // sosend_generic looks for room again after tcp_output, which may have enlarged the buffer.

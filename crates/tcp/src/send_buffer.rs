@@ -4,14 +4,15 @@
 //! Linux: tcp_init_buffer_space, tcp_sndbuf_expand, tcp_should_expand_sndbuf of tcp_input.c,
 //! sk_stream_is_writeable of sock.h.
 
+mod linux;
+
 use crate::profile::{SendBufferRule, SharedProfile};
+
+use linux::PacketSizes;
+pub(crate) use linux::WriteQueue;
 
 /// A writer is woken only for this much room (FreeBSD `so_snd.sb_lowat`).
 const FREEBSD_LOWAT: u64 = 2_048;
-
-/// Memory one full packet costs a Linux sender, measured where tcp_wmem limits the flight:
-/// 4 MiB hold about 2,800 packets of 1448 bytes (measured on Linux 6.18).
-const LINUX_TRUESIZE: (u64, u64) = (1_498, 1_448);
 
 /// What tcp_sndbuf_expand reserves for a packet: 1460 bytes, headers and skb_shared_info rounded
 /// up to a power of two, and the sk_buff. How much headers may need (MAX_TCP_HEADER) is decided when
@@ -27,8 +28,8 @@ pub(crate) struct SendBuffer {
     size: u64,
     /// Payload bytes held.
     used: u64,
-    /// Payload of a full segment.
-    mss: u64,
+    /// Of what Linux counts memory by.
+    packets: PacketSizes,
     /// Bytes for which a writer found no room and waits to be woken (Linux SOCK_NOSPACE); 0 if none.
     wanted: u64,
     /// The application has said how large it is (Linux SOCK_SNDBUF_LOCK, FreeBSD SB_AUTOSIZE off).
@@ -41,7 +42,8 @@ impl SendBuffer {
             SendBufferRule::FreeBsd { space, .. } | SendBufferRule::Fixed { space } => space.get(),
             SendBufferRule::Linux { wmem } => wmem[1].get(),
         };
-        Self { profile: profile.clone(), size, used: 0, mss: 1, wanted: 0, fixed: false }
+        let packets = PacketSizes::new(1);
+        Self { profile: profile.clone(), size, used: 0, packets, wanted: 0, fixed: false }
     }
 
     /// Reads that profile from now on, which says the same.
@@ -62,15 +64,17 @@ impl SendBuffer {
         mss: u32,
         (windows, initial_window): (u64, u64),
     ) {
-        self.mss = u64::from(mss.max(1));
         match self.profile.send_buffer {
             SendBufferRule::FreeBsd { .. } => {
                 self.size = self.size.next_multiple_of(u64::from(maxseg));
             }
-            SendBufferRule::Linux { .. } if !self.fixed => {
-                self.expand_linux(windows, initial_window);
+            SendBufferRule::Linux { .. } => {
+                self.packets = PacketSizes::new(mss.max(1));
+                if !self.fixed {
+                    self.expand_linux(windows, initial_window);
+                }
             }
-            SendBufferRule::Linux { .. } | SendBufferRule::Fixed { .. } => {}
+            SendBufferRule::Fixed { .. } => {}
         }
     }
 
@@ -83,27 +87,35 @@ impl SendBuffer {
     pub(crate) fn capacity(&self) -> u64 {
         match self.profile.send_buffer {
             SendBufferRule::FreeBsd { .. } | SendBufferRule::Fixed { .. } => self.size,
-            SendBufferRule::Linux { .. } => self.size * LINUX_TRUESIZE.1 / LINUX_TRUESIZE.0,
+            SendBufferRule::Linux { .. } => self.packets.payload(self.size),
         }
     }
 
     /// Takes as much of `offered` as there is room for; nothing if the room is below the mark
     /// under which a writer sleeps.
     pub(crate) fn write(&mut self, offered: u64) -> u64 {
-        let space = self.capacity().saturating_sub(self.used);
-        let least = match self.profile.send_buffer {
-            SendBufferRule::FreeBsd { .. } => FREEBSD_LOWAT,
-            SendBufferRule::Linux { .. } | SendBufferRule::Fixed { .. } => 1,
+        let lowat = match self.profile.send_buffer {
+            SendBufferRule::FreeBsd { .. } => FREEBSD_LOWAT.min(offered),
+            SendBufferRule::Linux { .. } | SendBufferRule::Fixed { .. } => 0,
         };
-        let room = match self.profile.send_buffer {
-            // tcp_sendmsg_locked asks only whether there is room at all, and then fills a packet.
-            SendBufferRule::Linux { .. } => space.next_multiple_of(self.mss),
-            SendBufferRule::FreeBsd { .. } | SendBufferRule::Fixed { .. } => space,
-        };
-        let taken = if space < least.min(offered) { 0 } else { room.min(offered) };
+        let space = self.space();
+        self.wrote(offered, if space < lowat { 0 } else { space.min(offered) })
+    }
+
+    /// Linux: takes as much of `offered` as one write puts into `queue`.
+    pub(crate) fn write_packets(&mut self, offered: u64, queue: WriteQueue) -> u64 {
+        let taken = self.packets.write(self.size, self.used, offered, queue);
+        self.wrote(offered, taken)
+    }
+
+    const fn wrote(&mut self, offered: u64, taken: u64) -> u64 {
         self.used += taken;
         self.wanted = offered - taken;
         taken
+    }
+
+    fn space(&self) -> u64 {
+        self.size.saturating_sub(self.used)
     }
 
     /// The peer has acknowledged `bytes`.
@@ -111,19 +123,21 @@ impl SendBuffer {
         self.used -= bytes;
     }
 
-    /// Should a writer that found no room be woken?
-    pub(crate) fn writable(&mut self) -> bool {
+    /// Should a writer that found no room be woken? `unsent` bytes were never sent.
+    pub(crate) fn writable(&mut self, unsent: u64) -> bool {
         if self.wanted == 0 {
             return false;
         }
-        let space = self.capacity().saturating_sub(self.used);
         let enough = match self.profile.send_buffer {
-            // Every ACK wakes it, and it sleeps on while neither so much nor all of it fits
+            // Every ACK wakes it, and it sleeps on while neither the mark nor all of it fits
             // (sosend_generic).
-            SendBufferRule::FreeBsd { .. } => space >= FREEBSD_LOWAT.min(self.wanted),
+            SendBufferRule::FreeBsd { .. } => self.space() >= FREEBSD_LOWAT.min(self.wanted),
             // sk_stream_is_writeable: at least half of what is queued is free.
-            SendBufferRule::Linux { .. } => space >= self.used / 2 && space > 0,
-            SendBufferRule::Fixed { .. } => space > 0,
+            SendBufferRule::Linux { .. } => {
+                let queued = self.packets.memory(self.used - unsent, unsent);
+                queued < self.size && self.size - queued >= queued / 2
+            }
+            SendBufferRule::Fixed { .. } => self.space() > 0,
         };
         if enough {
             self.wanted = 0;
@@ -234,11 +248,11 @@ mod tests {
         let mut buffer = freebsd();
         buffer.write(1_000_000);
         buffer.acknowledge(2_047);
-        assert!(!buffer.writable());
+        assert!(!buffer.writable(0));
         assert_eq!(buffer.write(5_000), 0);
         buffer.acknowledge(1);
-        assert!(buffer.writable());
-        assert!(!buffer.writable(), "woken once");
+        assert!(buffer.writable(0));
+        assert!(!buffer.writable(0), "woken once");
         assert_eq!(buffer.write(5_000), 2_048);
     }
 
@@ -248,9 +262,9 @@ mod tests {
         let mut buffer = freebsd();
         assert_eq!(buffer.write(33_580 + 868), 33_580);
         buffer.acknowledge(867);
-        assert!(!buffer.writable());
+        assert!(!buffer.writable(0));
         buffer.acknowledge(1);
-        assert!(buffer.writable());
+        assert!(buffer.writable(0));
         assert_eq!(buffer.write(868), 868);
     }
 
@@ -262,7 +276,5 @@ mod tests {
         assert_eq!(buffer.size, 46_080);
         assert!(buffer.expand(2, 5_000).is_some());
         assert_eq!(buffer.size, 4 << 20);
-        // About 2800 packets of 1448 bytes.
-        assert_eq!(buffer.capacity() / 1_448, 2_799);
     }
 }

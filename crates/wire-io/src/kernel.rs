@@ -4,6 +4,7 @@ mod info;
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::num::NonZeroU64;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -20,8 +21,12 @@ use crate::payload::Payload;
 
 pub use info::{Info, Sample};
 
-/// Bytes of one read or write.
-const CHUNK: usize = 256 << 10;
+/// Bytes of one write where the scenario names none.
+pub const WRITE: NonZeroU64 = NonZeroU64::new(256 << 10).unwrap();
+/// Bytes of one write at most: they are held in memory.
+pub const LARGEST_WRITE: u64 = 64 << 20;
+/// Bytes of one read.
+const READ: usize = 256 << 10;
 /// How long a connection attempt may take.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -36,6 +41,8 @@ pub enum Part {
         start: Duration,
         /// Bytes in all; `None` writes until it is stopped.
         bytes: Option<u64>,
+        /// Bytes of one write.
+        write: usize,
         /// What it writes.
         payload: Payload,
         /// `TCP_CONGESTION`; the system's default without.
@@ -194,9 +201,10 @@ impl Work {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Waits until the descriptor is ready, but no longer than so many milliseconds.
-    fn wait(fd: &impl AsFd, flags: PollFlags, ms: u16) {
-        let _ = poll(&mut [PollFd::new(fd.as_fd(), flags)], PollTimeout::from(ms));
+    /// Waits at most `ms` milliseconds for the descriptor; returns whether it is ready.
+    fn wait(fd: &impl AsFd, flags: PollFlags, ms: u16) -> bool {
+        poll(&mut [PollFd::new(fd.as_fd(), flags)], PollTimeout::from(ms))
+            .is_ok_and(|ready| ready > 0)
     }
 
     fn read(&mut self, door: &Door, peer: SocketAddr) -> io::Result<()> {
@@ -211,7 +219,7 @@ impl Work {
             Self::wait(&door.listener, PollFlags::POLLIN, 5);
         };
         stream.set_nonblocking(true)?;
-        let mut chunk = vec![0; CHUNK];
+        let mut chunk = vec![0; READ];
         while !self.stopped() {
             match stream.read(&mut chunk) {
                 Ok(0) => {
@@ -233,7 +241,7 @@ impl Work {
     }
 
     fn write(&mut self, end: &End) -> io::Result<()> {
-        let Part::Writes { start, bytes, payload, congestion, poll } = &end.part else {
+        let Part::Writes { start, bytes, write, payload, congestion, poll } = &end.part else {
             return Ok(());
         };
         let begin = Instant::ZERO + *start;
@@ -253,11 +261,12 @@ impl Work {
         socket.connect_timeout(&end.peer.into(), real(PATIENCE))?;
         socket.set_nonblocking(true)?;
         let mut stream = TcpStream::from(socket);
-        let mut chunk = vec![0; CHUNK];
+        let mut chunk = vec![0; *write];
         // What of the chunk is still to be written.
         let (mut from, mut to) = (0, 0);
         let mut made = 0;
         let mut sample_at = self.clock.now();
+        let mut writable = true;
         loop {
             let now = self.clock.now();
             if now >= sample_at {
@@ -267,9 +276,16 @@ impl Work {
             if self.stopped() {
                 return Ok(());
             }
+            // A write to a full buffer is not without effect: tcp_sendmsg_locked appends to the unsent
+            // tail up to size_goal before it asks for memory (sk_stream_memory_free).
+            if !writable {
+                writable =
+                    Self::wait(&stream, PollFlags::POLLOUT, poll.as_millis().clamp(1, 50) as u16);
+                continue;
+            }
             if from == to {
-                let left = bytes.map_or(CHUNK as u64, |bytes| bytes - made);
-                to = left.min(CHUNK as u64) as usize;
+                let left = bytes.map_or(u64::MAX, |bytes| bytes - made);
+                to = left.min(*write as u64) as usize;
                 from = 0;
                 if to == 0 {
                     break;
@@ -284,9 +300,7 @@ impl Work {
                     self.ended.bytes += len as u64;
                     self.ended.last_at = self.clock.now();
                 }
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    Self::wait(&stream, PollFlags::POLLOUT, poll.as_millis().clamp(1, 50) as u16);
-                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => writable = false,
                 Err(error) => return Err(error),
             }
         }

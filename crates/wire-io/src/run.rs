@@ -21,7 +21,7 @@ use crate::clock::{self, Clock};
 use crate::command::{self, Init};
 use crate::directory::Directory;
 use crate::drive::{Counts, Device, Driver, Gate, Watcher};
-use crate::kernel::{Doors, End, Ended, Part, Sample};
+use crate::kernel::{self, Doors, End, Ended, Part, Sample};
 use crate::numbers::Numbers;
 use crate::payload::Payload;
 use crate::space::{self, SpaceError};
@@ -361,15 +361,20 @@ fn parts<W>(job: &Job<'_, W>) -> Result<Vec<(usize, usize, End)>, WireError> {
             parts.push((flow, ends.to, end));
         }
         if job.outside.contains(&ends.from) {
-            let App::Bulk { bytes } = ends.app else {
+            let App::Bulk { bytes, write } = ends.app else {
                 return refused("an application other than `bulk`");
             };
+            let write = write.unwrap_or(kernel::WRITE).get();
+            if write > kernel::LARGEST_WRITE {
+                return refused("a `write` above 64 MiB");
+            }
             if ends.close == Close::Reset {
                 return refused("`close = \"reset\"`");
             }
             let part = Part::Writes {
                 start: ends.start,
                 bytes: bytes.map(Bytes::get),
+                write: write as usize,
                 payload: Payload::new(flow, false),
                 congestion: job.congestion.clone(),
                 poll: job.poll,

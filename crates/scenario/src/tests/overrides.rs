@@ -24,7 +24,7 @@ fn keys_lists_and_knobs_can_be_reached() {
     assert!(matches!(forward[0], Element::Link { limit: Limit::Packets(9), .. }));
     assert_eq!(forward[1], Element::Delay(Duration::from_millis(20)));
     assert_eq!(scenario.hosts[0].profile.newreno.abc_l_var, 2);
-    assert_eq!(scenario.flows[0].app, App::Bulk { bytes: None });
+    assert_eq!(scenario.flows[0].app, App::Bulk { bytes: None, write: None });
     assert_eq!(scenario.hosts[1].delay, Duration::from_micros(5));
 }
 

@@ -57,7 +57,7 @@ fn every_key_arrives_where_it_belongs() {
     let [bulk, chat] = scenario.flows.as_slice() else { panic!("two flows") };
     assert_eq!((bulk.path, bulk.from, bulk.to), (0, 0, 1));
     assert_eq!(bulk.start, Duration::from_millis(1_500));
-    assert_eq!(bulk.app, App::Bulk { bytes: Some(Bytes(1_000_000)) });
+    assert_eq!(bulk.app, App::Bulk { bytes: Some(Bytes(1_000_000)), write: None });
     assert_eq!((bulk.ip, bulk.nodelay), (IpVersion::V6, true));
     assert_eq!((chat.path, chat.from, chat.to), (0, 1, 0));
     assert_eq!((chat.ip, chat.nodelay), (IpVersion::V4, false));

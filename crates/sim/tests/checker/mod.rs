@@ -105,7 +105,7 @@ impl Checker {
 
 fn common_total(flow: &sim::scenario::Flow) -> u64 {
     match flow.app {
-        sim::scenario::App::Bulk { bytes } | sim::scenario::App::Paced { bytes, .. } => {
+        sim::scenario::App::Bulk { bytes, .. } | sim::scenario::App::Paced { bytes, .. } => {
             bytes.expect("flows of these tests end").get()
         }
         _ => panic!("flows of these tests write one way and without pauses by chance"),

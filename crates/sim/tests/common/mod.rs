@@ -59,7 +59,7 @@ pub(crate) fn bulk(bytes: u64) -> Flow {
         from: 0,
         to: 1,
         start: Duration::ZERO,
-        app: App::Bulk { bytes: Some(Bytes(bytes)) },
+        app: App::Bulk { bytes: Some(Bytes(bytes)), write: None },
         ip: IpVersion::V4,
         nodelay: false,
         reads: None,

@@ -75,7 +75,7 @@ fn is_patient(scenario: &Scenario, flow: &Flow) -> bool {
 /// `None` for an application without end.
 pub(super) fn totals(flow: &Flow) -> Option<[Bytes; 2]> {
     Some(match flow.app {
-        App::Bulk { bytes } | App::Paced { bytes, .. } | App::OnOff { bytes, .. } => {
+        App::Bulk { bytes, .. } | App::Paced { bytes, .. } | App::OnOff { bytes, .. } => {
             [bytes?, Bytes::ZERO]
         }
         App::Requests { request, response, count, .. } => {

@@ -12,6 +12,7 @@ use units::{Bytes, Duration, Instant, unlikely};
 
 use super::{Plan, Train};
 use crate::endpoint::Endpoint;
+use crate::send_buffer::WriteQueue;
 
 /// Payload of a burst at most: `GSO_LEGACY_MAX_SIZE` less room for headers, `MAX_TCP_HEADER` of a kernel
 /// without tunnels and WLAN (sk_dst_gso_max_size).
@@ -247,21 +248,42 @@ impl Endpoint {
         };
     }
 
-    /// Full packets of a packet of the write queue at most (tcp_xmit_size_goal).
+    /// The queue as a write of the application finds it.
+    pub(crate) fn write_queue(&self, min_segments: u32, rtt_log: u32) -> WriteQueue {
+        let mss = self.mss();
+        let burst = self.tso_autosize(min_segments, rtt_log) * mss;
+        let window = (self.cwnd() / mss).saturating_sub(self.packets_in_flight()) * mss;
+        let peer = (self.snd.una + self.snd.wnd).since(self.snd.nxt).get() / mss * mss;
+        // A rate-based controller's next burst waits for its time (tcp_pacing_check).
+        let window = if self.is_whole() { window.min(burst) } else { window };
+        WriteQueue {
+            unsent: self.data_end().since(self.snd.max).get(),
+            size_goal: self.size_goal() * mss,
+            burst,
+            sendable: window.min(peer),
+        }
+    }
+
+    /// Full segments of a packet of the write queue at most (tcp_xmit_size_goal, tcp_bound_to_half_wnd).
     fn size_goal(&self) -> u64 {
-        (GSO_MAX / self.mss()).max(1)
+        let window = self.snd.max_wnd;
+        let bound = if window > 536 { window / 2 } else { window };
+        let most = if bound > 0 { GSO_MAX.min(bound) } else { GSO_MAX };
+        (most / self.mss()).max(1)
+    }
+
+    /// Segments of a burst at most: one where the card cuts none.
+    fn burst_segments(&self, min_segments: u32, rtt_log: u32) -> u64 {
+        if self.cfg.tso { self.tso_autosize(min_segments, rtt_log) } else { 1 }
     }
 
     /// tcp_tso_autosize.
-    fn burst_segments(&self, min_segments: u32, rtt_log: u32) -> u64 {
-        if !self.cfg.tso {
-            return 1;
-        }
+    fn tso_autosize(&self, min_segments: u32, rtt_log: u32) -> u64 {
         let least = u64::from(self.cc.min_burst().unwrap_or(min_segments));
         let min_rtt = self.totals.min_rtt.map_or(0, Duration::as_micros);
         let shift = (min_rtt >> rtt_log).min(63);
         let bytes = (self.pacing_rate() >> 10) + (GSO_MAX >> shift);
-        (bytes.min(GSO_MAX) / self.mss()).max(least).min(self.size_goal())
+        (bytes.min(GSO_MAX) / self.mss()).max(least).min((GSO_MAX / self.mss()).max(1))
     }
 
     /// tcp_cwnd_validate, at the end of a call that sent or met the window: was the window or

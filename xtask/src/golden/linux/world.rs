@@ -18,6 +18,10 @@ use units::{Bytes, Duration, Offset, Rate};
 /// (first `D` to first `S`) the medians of scenarios lie between 38 and 94 us.
 const READER: Duration = Duration::from_micros(50);
 
+/// The recorded application writes 64 KiB at a time: where a short packet left within a transfer (a2, b1), it
+/// ends at a multiple of it.
+const WRITE: NonZeroU64 = NonZeroU64::new(64 << 10).unwrap();
+
 /// The truth of a transfer, as far as it is used (`scenario.json`).
 #[derive(Debug, Deserialize)]
 pub(super) struct Truth {
@@ -209,7 +213,7 @@ impl Truth {
             Some((chunk, every)) => {
                 App::Paced { chunk: Bytes(chunk), every: Duration::from_micros(every), bytes }
             }
-            None => App::Bulk { bytes },
+            None => App::Bulk { bytes, write: Some(WRITE) },
         };
         let slow = pair(&self.receiver_arguments.slow)?;
         Ok(Flow {

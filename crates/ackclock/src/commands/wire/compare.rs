@@ -8,7 +8,7 @@ use pages::wire_page;
 use runner::courses::{Course, Courses, with_longer_rtt};
 use runner::run_report::FlowReport;
 use runner::wire_report::ModelReport;
-use sim::scenario::Scenario;
+use sim::scenario::{App, Scenario};
 use units::Duration;
 use wire_io::FlowBytes;
 
@@ -24,7 +24,7 @@ const POLL: Duration = Duration::from_millis(1);
 
 pub(super) fn run(args: CompareArgs) -> Result<ExitCode, Failure> {
     let (file, loaded) = load_scenario(args.scenario)?;
-    let scenario = &loaded.scenario;
+    let scenario = &with_writes(&loaded.scenario);
     prepare()?;
     let svg = args.svg.as_deref().map(|path| create(path, &file)).transpose()?;
     let pcap = args.pcap.as_deref().map(|path| create(path, &file)).transpose()?;
@@ -91,6 +91,17 @@ fn course(flow: &FlowBytes) -> Course {
         course.min_rtt = sample.info.min_rtt;
     }
     course
+}
+
+/// The model's applications write what the real ones do.
+fn with_writes(scenario: &Scenario) -> Scenario {
+    let mut scenario = scenario.clone();
+    for flow in &mut scenario.flows {
+        if let App::Bulk { write, .. } = &mut flow.app {
+            write.get_or_insert(wire_io::kernel::WRITE);
+        }
+    }
+    scenario
 }
 
 fn model(scenario: &Scenario) -> Result<(sim::Outcome, Vec<Course>), Failure> {

@@ -88,7 +88,7 @@ fn places(scenario: &Scenario) -> Result<Scenario, Failure> {
     let Some(mut flow) = scenario.flows.pop() else {
         return Err(Failure::new("the scenario has no flow, whose options connections could have"));
     };
-    flow.app = App::Bulk { bytes: None };
+    flow.app = App::Bulk { bytes: None, write: None };
     scenario.flows.clear();
     for (path, ends) in scenario.paths.iter().enumerate() {
         for (from, to) in [(ends.from, ends.to), (ends.to, ends.from)] {
