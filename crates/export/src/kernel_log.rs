@@ -15,8 +15,10 @@ mod tcb;
 pub use black_box::BlackBox;
 pub use siftr::Siftr;
 
+use std::io;
+
 use packet::Dir;
-use sim::scenario::{App, Scenario, TapPlace};
+use sim::scenario::{App, Scenario, TapPlace, TcpStack};
 use units::{FlowId, HostId};
 
 use crate::capture;
@@ -46,6 +48,15 @@ impl Side {
         };
         let tap = capture::tap(scenario, host, TapPlace::Stack);
         Some(Self { flow: FlowId(flow as u32), host: HostId(host as u16), out, tap })
+    }
+
+    /// The TCP of its host.
+    fn tcp(self, scenario: &Scenario) -> io::Result<&TcpStack> {
+        let host = &scenario.hosts[usize::from(self.host.0)];
+        host.stack.tcp().ok_or_else(|| {
+            let message = format!("a log of FreeBSD's TCP, and {:?} has QUIC", host.name);
+            io::Error::new(io::ErrorKind::InvalidInput, message)
+        })
     }
 }
 

@@ -13,7 +13,7 @@ use packet::{Dir, Segment};
 use record::{Event, Recorder, SenderState, Who};
 use serde_json::{Map, json};
 use sim::Observer;
-use sim::scenario::{Host, Scenario};
+use sim::scenario::{Host, Scenario, Stack};
 use trace::qlog::{Form, RecoveryParameters, Trace, Vantage};
 use units::Instant;
 
@@ -28,12 +28,12 @@ use segments::Segments;
 pub struct Qlog<W> {
     side: Side,
     log: Log<W>,
-    stack: Stack,
+    stack: PacketLog,
 }
 
-/// Whose packets they are.
+/// The packets of the stack as qlog events.
 #[derive(Debug)]
-enum Stack {
+enum PacketLog {
     Tcp(Segments),
     Quic(Packets),
 }
@@ -60,39 +60,38 @@ impl<W: Write> Qlog<W> {
             vantage: if client { Vantage::Client } else { Vantage::Server },
             vantage_name: host.name.clone(),
             group_id: flow.name.clone(),
-            protocols: match host.quic {
-                Some(_) => vec!["QUIC".to_owned()],
-                None => vec!["QUIC".to_owned(), "TCP".to_owned()],
+            protocols: match host.stack {
+                Stack::Quic(_) => vec!["QUIC".to_owned()],
+                Stack::Tcp(_) => vec!["QUIC".to_owned(), "TCP".to_owned()],
             },
             epoch: Some(EPOCH),
         };
-        let profile = host.quic.as_ref().map_or(host.profile.name, |quic| quic.name);
         let details = [
             ("seed", json!(scenario.seed)),
             ("sha256", json!(sha256)),
-            ("profile", json!(profile)),
-            ("cc", json!(host.cc.name())),
+            ("profile", json!(host.stack.profile_name())),
+            ("cc", json!(host.stack.cc_name())),
             ("ackclock", json!(env!("CARGO_PKG_VERSION"))),
         ];
         let details: Map<_, _> =
             details.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
         let mut log = Log::new(out, &trace, form, &scenario.title, details)?;
-        let stack = match &host.quic {
-            Some(own) => {
+        let stack = match &host.stack {
+            Stack::Quic(own) => {
                 let peer = if client { flow.to } else { flow.from };
-                let peer = scenario.hosts[peer].quic.as_ref().unwrap_or(own);
-                packets::parameters(&mut log, own, peer);
-                let (fixed, factors) = packets::recovery(own);
+                let peer = scenario.hosts[peer].stack.quic().unwrap_or(own);
+                packets::parameters(&mut log, &own.profile, &peer.profile);
+                let (fixed, factors) = packets::recovery(&own.profile);
                 log.announce(fixed, factors);
-                Stack::Quic(Packets::new(peer))
+                PacketLog::Quic(Packets::new(&peer.profile))
             }
-            None => {
+            Stack::Tcp(tcp) => {
                 // A tick of the host, at least a millisecond.
-                let granularity = (1_000 / u64::from(host.profile.hz).max(1)).max(1);
+                let granularity = (1_000 / u64::from(tcp.profile.hz).max(1)).max(1);
                 let timer_granularity = Some(granularity);
                 let fixed = RecoveryParameters { timer_granularity, ..Default::default() };
                 log.announce(fixed, Map::new());
-                Stack::Tcp(Segments::default())
+                PacketLog::Tcp(Segments::default())
             }
         };
         Ok(Self { side, log, stack })
@@ -108,13 +107,13 @@ impl<W: Write> Qlog<W> {
 }
 
 fn description(host: &Host) -> String {
-    let cc = host.cc.name();
-    match &host.quic {
-        Some(quic) => format!("{} with {cc}, in virtual time", quic.name),
-        None => format!(
+    let cc = host.stack.cc_name();
+    match &host.stack {
+        Stack::Quic(quic) => format!("{} with {cc}, in virtual time", quic.profile.name),
+        Stack::Tcp(tcp) => format!(
             "TCP of {} with {cc} in QUIC's words: a packet is a segment or burst of the stack, \
              stream 0 is the payload",
-            host.profile.name,
+            tcp.profile.name,
         ),
     }
 }
@@ -127,14 +126,14 @@ impl<W: Write> Recorder for Qlog<W> {
             return;
         }
         match &mut self.stack {
-            Stack::Tcp(segments) => segments.on_event(event),
-            Stack::Quic(packets) => packets.on_event(&mut self.log, at, event),
+            PacketLog::Tcp(segments) => segments.on_event(event),
+            PacketLog::Quic(packets) => packets.on_event(&mut self.log, at, event),
         }
         match (state, event) {
             (Some(sender), _) => {
                 let flight = match self.stack {
-                    Stack::Tcp(_) => sender.flight(),
-                    Stack::Quic(_) => sender.in_flight,
+                    PacketLog::Tcp(_) => sender.flight(),
+                    PacketLog::Quic(_) => sender.in_flight,
                 };
                 self.log.update(at, sender, flight, event);
             }
@@ -150,7 +149,7 @@ impl<W: Write> Observer for Qlog<W> {
         if tap != self.side.tap || segment.flow != self.side.flow {
             return;
         }
-        let Stack::Tcp(segments) = &mut self.stack else { return };
+        let PacketLog::Tcp(segments) = &mut self.stack else { return };
         if segment.dir == self.side.out {
             segments.sent(&mut self.log, at, segment);
         } else {
@@ -162,7 +161,7 @@ impl<W: Write> Observer for Qlog<W> {
         if tap != self.side.tap || packet.flow != self.side.flow {
             return;
         }
-        let Stack::Quic(packets) = &mut self.stack else { return };
+        let PacketLog::Quic(packets) = &mut self.stack else { return };
         if packet.dir == self.side.out {
             packets.sent(&mut self.log, at, packet);
         } else {

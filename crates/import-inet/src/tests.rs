@@ -41,7 +41,8 @@ fn the_file_of_the_wiki() {
     {
         let imported = ini.import(config, None, QUIC).unwrap();
         let scenario = load(&imported.toml, "x.toml", &Overrides::default()).unwrap().scenario;
-        let [client, server] = [0, 1].map(|host| scenario.hosts[host].quic.unwrap());
+        let [client, server] =
+            [0, 1].map(|host| scenario.hosts[host].stack.quic().unwrap().profile);
         assert_eq!((client.name, client.mtu, server.mtu), (QUIC, 1_280, 1_280));
         assert_eq!(server.acks.every, every);
         assert_eq!(client.send_buffer, units::Bytes(50_000_000));
@@ -59,7 +60,7 @@ fn the_same_experiment_with_a_tcp() {
     for (config, knob) in [("ack_every_packet", 0), ("ack_every_other_packet", 1)] {
         let imported = ini().import(config, Some(0), "freebsd-14.3").unwrap();
         let scenario = load(&imported.toml, "x.toml", &Overrides::default()).unwrap().scenario;
-        assert_eq!(scenario.hosts[0].profile.mtu, 1_280);
+        assert_eq!(scenario.hosts[0].stack.mtu(), 1_280);
         assert!(imported.toml.contains(&format!("\"net.inet.tcp.delayed_ack\" = {knob}")));
         assert!(imported.toml.contains("loss = { pass = 50 }, only = \"data\""));
         // Windows, queues and rules of QUIC mean nothing to it.
@@ -111,7 +112,8 @@ fn hosts_have_parameters_of_their_own() {
                 **.server.quic.sendLossRate = 0.5\n";
     let imported = read(text, "x.ini").unwrap().import("General", None, QUIC).unwrap();
     let scenario = load(&imported.toml, "x.toml", &Overrides::default()).unwrap().scenario;
-    let buffers = [0, 1].map(|host| scenario.hosts[host].quic.unwrap().send_buffer.get());
+    let buffers =
+        [0, 1].map(|host| scenario.hosts[host].stack.quic().unwrap().profile.send_buffer.get());
     assert_eq!(buffers, [1_000, 2_000]);
     let shares: Vec<&str> =
         imported.toml.lines().filter(|line| line.contains("{ loss = ")).map(str::trim).collect();

@@ -246,8 +246,6 @@ pub struct Segment {
     pub flow: FlowId,
     /// Sequence number of the first byte (of the SYN, where there is one).
     pub seq: SeqNum,
-    /// Acknowledgment number.
-    pub ack: SeqNum,
     /// Bytes of payload.
     pub payload: u32,
     /// Way it travels.
@@ -258,6 +256,8 @@ pub struct Segment {
     pub ecn: u8,
     /// Control bits.
     pub flags: Flags,
+    /// Acknowledgment number.
+    pub ack: SeqNum,
     /// Window field as it stands in the header, not yet shifted.
     pub window: u16,
     /// Payload of each packet of a burst, all but perhaps the last; 0 if it is one packet.

@@ -53,7 +53,7 @@ impl RunStory {
             let flow = &scenario.flows[index];
             let host = sender(flow);
             let answers = host != flow.from;
-            let is_quic = scenario.hosts.get(host).is_some_and(|host| host.quic.is_some());
+            let is_quic = scenario.hosts.get(host).is_some_and(|host| host.stack.quic().is_some());
             let name = flow.name.clone();
             let share = if index < FLOWS { share } else { 0 };
             let tap =

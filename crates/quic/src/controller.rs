@@ -9,11 +9,10 @@ use cc::contract::{Acked, Congested, Established, Recovered, Signal, Smoothed};
 use cc::cubic::{FreeBsdCubic, LinuxCubic, RfcCubic, Variant};
 use cc::outside::Gone;
 use cc::quic_newreno::{PacketAcked, PacketsLost};
-use cc::{
-    Algorithm, AnyController, Change, Control, Controller as _, LinuxReno, QuicNewReno, newreno,
-};
+use cc::{AnyController, Change, Control, Controller as _, LinuxReno, QuicNewReno, newreno};
 use units::{Bytes, Duration, Instant, Offset};
 
+use crate::congestion_control::CongestionControl;
 use crate::profile::Profile;
 use crate::sent::Sent;
 
@@ -59,24 +58,25 @@ pub(crate) struct LostPackets {
 }
 
 impl Controller {
-    pub(crate) fn new(algorithm: Algorithm, profile: &Profile, datagram: u32) -> Self {
-        match algorithm {
-            // BBR needs Linux's delivery rates: worlds with QUIC and it are refused.
-            Algorithm::NewReno | Algorithm::Bbr => {
+    pub(crate) fn new(cc: CongestionControl, profile: &Profile, datagram: u32) -> Self {
+        match cc {
+            CongestionControl::NewReno => {
                 Self::NewReno(QuicNewReno::new(profile.newreno, datagram))
             }
-            Algorithm::Reno => Self::Tcp(Box::new(Tcp::new(LinuxReno::new().into(), datagram))),
-            Algorithm::Cubic(Variant::FreeBsd(params)) => {
+            CongestionControl::Reno => {
+                Self::Tcp(Box::new(Tcp::new(LinuxReno::new().into(), datagram)))
+            }
+            CongestionControl::Cubic(Variant::FreeBsd(params)) => {
                 let cubic = FreeBsdCubic::new(params, newreno::Params::FREEBSD_MAIN_2025, HZ);
                 Self::Tcp(Box::new(Tcp::new(cubic.into(), datagram)))
             }
-            Algorithm::Cubic(Variant::Linux) => {
+            CongestionControl::Cubic(Variant::Linux) => {
                 Self::Tcp(Box::new(Tcp::new(LinuxCubic::new(HZ).into(), datagram)))
             }
-            Algorithm::Cubic(Variant::Rfc) => {
+            CongestionControl::Cubic(Variant::Rfc) => {
                 Self::Tcp(Box::new(Tcp::new(RfcCubic::new().into(), datagram)))
             }
-            Algorithm::Outside(outside) => {
+            CongestionControl::External(outside) => {
                 Self::Tcp(Box::new(Tcp::new(outside.on_linux(), datagram)))
             }
         }

@@ -1,12 +1,13 @@
 //! One side of a connection: its state and the doors through which the world reaches it.
 
-use cc::{Algorithm, Change, Growth};
+use cc::{Change, Growth};
 use machine::{Cx, Signal};
 use packet::{Dir, IpVersion};
 use record::{Cause, Event, Purpose, Recorder, Sender as _, SenderState, Waiting};
 use units::{Bytes, Duration, FlowId, Instant, Offset, Rate};
 
 use crate::ack_policy::AckPolicy;
+use crate::congestion_control::CongestionControl;
 use crate::controller::Controller;
 use crate::flow_control::{FlowControl, Windows};
 use crate::handshake::{Flights, Handshake};
@@ -61,7 +62,7 @@ pub struct Config {
     /// The handshake, the client's; `None` where both begin established.
     pub handshake: Option<Flights>,
     /// Congestion control.
-    pub algorithm: Algorithm,
+    pub cc: CongestionControl,
     /// Which side opens.
     pub side: Side,
     /// Number of the connection, copied into every packet.
@@ -185,7 +186,7 @@ impl Endpoint {
             crypto_out: SendStream::new(u64::from(u32::MAX)),
             crypto_in: RecvStream::default(),
         };
-        let cc = Controller::new(cfg.algorithm, profile, datagram);
+        let cc = Controller::new(cfg.cc, profile, datagram);
         Self {
             state: State::Idle,
             handshake: Handshake::new(cfg.handshake),

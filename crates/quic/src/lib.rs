@@ -4,7 +4,7 @@
 //! implementations differ in) with its [`knobs`], [`endpoint`] (one side of a connection: its
 //! state and the doors), then what it does: `handshake`, `input` (a packet came), `output` (what
 //! leaves). The sender: `send_stream`, `sent` (packets under way), `acks` (an ACK frame came), `rtt`,
-//! [`loss`], [`pto`], `controller`, `pacer`. The receiver: `received`, [`ack_policy`],
+//! [`loss`], [`pto`], `congestion_control` and `controller`, `pacer`. The receiver: `received`, [`ack_policy`],
 //! `recv_stream`, [`flow_control`].
 //!
 //! What it does not do: cryptography (its bytes are counted), streams beyond one in each
@@ -22,6 +22,7 @@ pub mod pto;
 pub mod sizes;
 
 mod acks;
+mod congestion_control;
 mod controller;
 mod input;
 mod output;
@@ -36,6 +37,7 @@ mod sent;
 #[cfg(test)]
 mod tests;
 
+pub use congestion_control::CongestionControl;
 pub use endpoint::{Config, Endpoint, Side, Totals};
 pub use packet::Packet;
 pub use profile::Profile;

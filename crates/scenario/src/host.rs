@@ -3,8 +3,9 @@
 use core::num::NonZeroU32;
 
 use cc::{Algorithm, NoController, registry};
+use quic::CongestionControl;
 use serde_json::{Value as Json, json};
-use sim::scenario::{Host, Offload};
+use sim::scenario::{Host, Offload, QuicStack, Stack, TcpStack};
 use tcp::profile::{NAMES, Profile};
 use units::{Bytes, Duration};
 
@@ -13,7 +14,7 @@ use super::kinds::{OneOf, Size, Span, Switch, Whole, wrong_kind};
 use super::knobs::{self, Knobs};
 use super::nearest::did_you_mean;
 use super::offload::{self, Merging};
-use super::source::Fault;
+use super::source::{Fault, Place};
 use super::tree::{Node, Value};
 
 static PROFILE: Key<OneOf> = Key::required(
@@ -142,51 +143,21 @@ pub(super) fn read(name: &str, node: &Node, reader: &mut Reader) -> Option<Host>
     let before = reader.faults.len();
     let fields = Fields::open(&SECTION, node, reader)?;
     let named = fields.get(&PROFILE, reader);
-    let mut quic = named.as_ref().and_then(|named| quic::Profile::named(named.value));
-    // What is of the host itself and not of its TCP is the textbook's where the host has QUIC.
-    let system = if quic.is_some() { Some("rfc") } else { named.map(|named| named.value) };
-    let mut profile = system.and_then(Profile::named);
-    let cc = match &profile {
-        Some(profile) if !fields.has(&CC) => Some(profile.controller()),
-        // A name of the registry is one on every system.
-        Some(profile) => fields.get(&CC, reader).and_then(|cc| {
-            let outside = reader.controllers.iter().find(|outside| outside.name() == cc.value);
-            if let Some(&outside) = outside {
-                return Some(Algorithm::Outside(outside));
-            }
-            let found = profile.algorithm(cc.value);
-            if found == Err(NoController::OtherStack) {
-                let message = format!("`{}` needs the delivery rates of Linux's stack", cc.value);
-                let fault = Fault::new(cc.place, message);
-                let linux = "profile = \"linux-6.18\" has it".to_owned();
-                reader.report(fault.hint(linux));
-            }
-            found.ok()
-        }),
-        None => {
-            let _ = fields.get(&CC, reader);
-            None
-        }
-    };
-    let mtu = fields.get(&MTU, reader);
-    if let (Some(mtu), Some(profile)) = (mtu, &mut profile) {
-        profile.mtu = mtu.value.get() as u32;
-        if let Some(quic) = &mut quic {
-            quic.mtu = profile.mtu;
-            // RFC 9000 section 14: datagrams of 1200 bytes must fit.
-            if quic.mtu < 1_228 {
-                let message = "QUIC needs packets of 1228 B: 1200 and the headers of UDP and IPv4";
-                reader.report(Fault::new(mtu.place, message));
-            }
-        }
+    let mut stack = named.and_then(|named| stack(named.value));
+    set_cc(&fields, stack.as_mut(), reader);
+    if let (Some(mtu), Some(stack)) = (fields.get(&MTU, reader), &mut stack) {
+        set_mtu(stack, mtu.value.get() as u32, mtu.place, reader);
     }
-    match (fields.node(&KNOBS), &mut quic) {
-        (Some(knobs), Some(quic)) => knobs::apply_quic(knobs, quic, reader),
-        (Some(knobs), None) => knobs::apply(knobs, profile.as_mut(), reader),
-        (None, _) => {}
+    if let Some(node) = fields.node(&KNOBS) {
+        match &mut stack {
+            Some(Stack::Tcp(tcp)) => knobs::apply(node, Some(&mut tcp.profile), reader),
+            Some(Stack::Quic(quic)) => knobs::apply_quic(node, &mut quic.profile, reader),
+            None => knobs::apply(node, None, reader),
+        }
     }
     let tso = fields.get(&TSO, reader).is_some_and(|tso| tso.value);
-    let offload = offload::read(&fields, &LRO, &GRO, profile.as_ref(), reader);
+    let profile = stack.as_ref().and_then(Stack::tcp).map(|tcp| &tcp.profile);
+    let offload = offload::read(&fields, &LRO, &GRO, profile, reader);
     let delay = fields.get(&DELAY, reader).map_or(Duration::ZERO, |span| span.value);
     let clock_phase = fields.get(&CLOCK_PHASE, reader).map_or(Duration::ZERO, |span| span.value);
     let moderation =
@@ -199,15 +170,69 @@ pub(super) fn read(name: &str, node: &Node, reader: &mut Reader) -> Option<Host>
     }
     Some(Host {
         name: name.to_owned(),
-        profile: profile?,
-        quic,
-        cc: cc?,
+        stack: match stack? {
+            Stack::Tcp(tcp) => Stack::Tcp(TcpStack { clock_phase, isn, timestamp, ..tcp }),
+            quic @ Stack::Quic(_) => quic,
+        },
         offload: Offload { tso, budget, moderation, ..offload },
         delay,
-        clock_phase,
-        isn,
-        timestamp,
     })
+}
+
+/// The stack whose profile has that name, with its own congestion control.
+fn stack(name: &str) -> Option<Stack> {
+    if let Some(profile) = quic::Profile::named(name) {
+        return Some(Stack::Quic(QuicStack { profile, cc: profile.controller() }));
+    }
+    let profile = Profile::named(name)?;
+    let cc = profile.controller();
+    Some(Stack::Tcp(TcpStack::new(profile, cc)))
+}
+
+/// Reads the congestion control, and reports one that the stack does not offer.
+fn set_cc(fields: &Fields<'_>, stack: Option<&mut Stack>, reader: &mut Reader) {
+    let (Some(cc), Some(stack)) = (fields.get(&CC, reader), stack) else { return };
+    let external = reader.controllers.iter().copied().find(|one| one.name() == cc.value);
+    let offered = match stack {
+        Stack::Tcp(tcp) => {
+            let found = external
+                .map_or_else(|| tcp.profile.algorithm(cc.value), |one| Ok(Algorithm::Outside(one)));
+            found.map(|found| tcp.cc = found)
+        }
+        Stack::Quic(quic) => {
+            let named = || CongestionControl::named(cc.value);
+            let found = external.map_or_else(named, |one| Ok(CongestionControl::External(one)));
+            found.map(|found| quic.cc = found)
+        }
+    };
+    // A name of the registry is one on every system.
+    if offered != Err(NoController::OtherStack) {
+        return;
+    }
+    let message = format!("`{}` needs the delivery rates of Linux's stack", cc.value);
+    let fault = Fault::new(cc.place, message);
+    reader.report(match stack {
+        Stack::Tcp(_) => fault.hint("profile = \"linux-6.18\" has it".to_owned()),
+        Stack::Quic(quic) => {
+            let offered: Vec<&str> = CongestionControl::names().collect();
+            fault.expected(format!("for {}: {}", quic.profile.name, quoted(&offered)))
+        }
+    });
+}
+
+/// Sets the MTU, and reports one that is too small for the stack.
+fn set_mtu(stack: &mut Stack, mtu: u32, place: Place, reader: &mut Reader) {
+    match stack {
+        Stack::Tcp(tcp) => tcp.profile.mtu = mtu,
+        Stack::Quic(quic) => {
+            quic.profile.mtu = mtu;
+            // RFC 9000 section 14: datagrams of 1200 bytes must fit.
+            if mtu < 1_228 {
+                let message = "QUIC needs packets of 1228 B: 1200 and the headers of UDP and IPv4";
+                reader.report(Fault::new(place, message));
+            }
+        }
+    }
 }
 
 /// A congestion controller by its name.

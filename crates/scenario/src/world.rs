@@ -138,7 +138,7 @@ fn check_sizes(
     for (flow, node) in scenario.flows.iter().zip(flows) {
         let small = [flow.from, flow.to].into_iter().map(|host| &scenario.hosts[host]).find(
             // RFC 8200 section 5.
-            |host| flow.ip == IpVersion::V6 && host.profile.mtu < 1_280,
+            |host| flow.ip == IpVersion::V6 && host.stack.mtu() < 1_280,
         );
         if let Some(host) = small {
             let message = format!("IPv6 needs an MTU of at least 1280 B, {:?} has less", host.name);
@@ -146,7 +146,7 @@ fn check_sizes(
         }
     }
     for (path, node) in scenario.paths.iter().zip(paths) {
-        let mtu = |host: usize| scenario.hosts[host].profile.mtu;
+        let mtu = |host: usize| scenario.hosts[host].stack.mtu();
         let largest = Bytes(u64::from(mtu(path.from).max(mtu(path.to))));
         let burst = |element: &Element| match element {
             Element::Policer { burst, .. } | Element::Shaper { burst, .. } => Some(*burst),
@@ -169,7 +169,7 @@ fn check_sizes(
 /// What QUIC does not have.
 fn check_quic(scenario: &Scenario, flows: &[Node], taps: &[Node], reader: &mut Reader) {
     let name = |host: usize| &scenario.hosts[host].name;
-    let has_quic = |host: usize| scenario.hosts[host].quic.is_some();
+    let has_quic = |host: usize| scenario.hosts[host].stack.quic().is_some();
     for (flow, node) in scenario.flows.iter().zip(flows) {
         let (from, to) = (flow.from, flow.to);
         if has_quic(from) != has_quic(to) {

@@ -53,10 +53,7 @@ pub fn describe(scenario: &Scenario) -> World {
             });
         }
     }
-    let host = |host: &Host| {
-        let mtu = host.quic.as_ref().map_or(host.profile.mtu, |quic| quic.mtu);
-        check::world::Host { mtu: Bytes(u64::from(mtu)) }
-    };
+    let host = |host: &Host| check::world::Host { mtu: Bytes(u64::from(host.stack.mtu())) };
     World {
         hosts: scenario.hosts.iter().map(host).collect(),
         stations,
@@ -131,17 +128,17 @@ fn flow_of(scenario: &Scenario, flow: &Flow) -> check::world::Flow {
     check::world::Flow {
         roads: if along { [forward, reverse] } else { [reverse, forward] },
         ip_header: Bytes(header),
-        transport: match scenario.hosts.get(flow.from).and_then(|host| host.quic.as_ref()) {
-            Some(quic) => Transport::Quic { handshake: quic.handshake.is_some() },
+        transport: match scenario.hosts.get(flow.from).and_then(|host| host.stack.quic()) {
+            Some(quic) => Transport::Quic { handshake: quic.profile.handshake.is_some() },
             None => Transport::Tcp,
         },
         brakes: [(flow.from, flow.to), (flow.to, flow.from)].map(|ends| brake(scenario, ends)),
     }
 }
 
-/// What holds a sender back in a fast recovery, by its stack and by whether SACK is agreed.
+/// The limit of a TCP sender in a fast recovery, by its stack and by whether SACK is agreed.
 fn brake(scenario: &Scenario, (host, peer): (usize, usize)) -> Brake {
-    let [own, peer] = [host, peer].map(|host| scenario.hosts.get(host));
+    let [own, peer] = [host, peer].map(|host| scenario.hosts.get(host)?.stack.tcp());
     let Some((own, peer)) = own.zip(peer) else { return Brake::Unseen };
     if !(own.profile.sack && peer.profile.sack) {
         return Brake::Flight;

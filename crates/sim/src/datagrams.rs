@@ -1,68 +1,45 @@
-//! QUIC packets on their way.
-//!
-//! In the pool a QUIC packet lies as a segment without any flag, which no TCP sends: flow, way and
-//! payload are those of the packet, so that stations treat it like any other, its acknowledgment
-//! field is the packet's number here. So nothing that carries TCP has to know of it.
+//! QUIC packets on the network.
 
-use packet::{Flags, Segment};
 use quic::Packet;
-use units::SeqNum;
 
-/// QUIC packets by number; freed numbers are used again, with what their lists have allocated.
+/// Number of a stored QUIC packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct DatagramId(pub(crate) u32);
+
+/// QUIC packets by number; freed numbers are used again, with the lists that they have allocated.
 #[derive(Debug, Default)]
 pub(crate) struct Datagrams {
     slots: Vec<Packet>,
-    free: Vec<u32>,
+    free: Vec<DatagramId>,
 }
 
 impl Datagrams {
     /// A number for a packet that is still to be written.
-    pub(crate) fn reserve(&mut self) -> u32 {
+    pub(crate) fn reserve(&mut self) -> DatagramId {
         self.free.pop().unwrap_or_else(|| {
             self.slots.push(Packet::default());
             self.free.reserve(self.slots.len());
-            (self.slots.len() - 1) as u32
+            DatagramId(self.slots.len() as u32 - 1)
         })
     }
 
-    pub(crate) fn get(&self, number: u32) -> &Packet {
-        &self.slots[number as usize]
+    pub(crate) fn get(&self, id: DatagramId) -> &Packet {
+        &self.slots[id.0 as usize]
     }
 
-    pub(crate) fn get_mut(&mut self, number: u32) -> &mut Packet {
-        &mut self.slots[number as usize]
+    pub(crate) fn get_mut(&mut self, id: DatagramId) -> &mut Packet {
+        &mut self.slots[id.0 as usize]
     }
 
     /// A second packet like this one.
-    pub(crate) fn copy(&mut self, number: u32) -> u32 {
+    pub(crate) fn copy(&mut self, id: DatagramId) -> DatagramId {
         let copy = self.reserve();
-        let packet = self.slots[number as usize].clone();
-        self.slots[copy as usize] = packet;
+        let packet = self.get(id).clone();
+        *self.get_mut(copy) = packet;
         copy
     }
 
-    pub(crate) fn release(&mut self, number: u32) {
-        self.free.push(number);
+    pub(crate) fn release(&mut self, id: DatagramId) {
+        self.free.push(id);
     }
-
-    /// What lies in the pool for a packet.
-    pub(crate) fn stand_in(&self, number: u32) -> Segment {
-        let packet = self.get(number);
-        Segment {
-            flow: packet.flow,
-            dir: packet.dir,
-            ip: packet.ip,
-            seq: SeqNum(packet.stream.map_or(0, |chunk| chunk.offset) as u32),
-            ack: SeqNum(number),
-            flags: Flags::NONE,
-            payload: packet.payload(),
-            ..Segment::default()
-        }
-    }
-}
-
-/// The number of the QUIC packet for which a segment stands in; `None` for one of TCP.
-#[inline]
-pub(crate) fn number_of(segment: &Segment) -> Option<u32> {
-    (segment.flags == Flags::NONE).then_some(segment.ack.0)
 }

@@ -2,8 +2,8 @@
 //!
 //! Reading order: [`scenario`] (what a world is made of), [`observer`] (who watches),
 //! [`outcome`] (what is measured), `validity` (which scenarios can be run), then the run itself: `world` (the loop), `road` (stations of
-//! a path), `card` (a host's network card), `transport` (TCP or QUIC), `datagrams` (QUIC's packets
-//! on their way), `app` (what applications do); beside it [`audit`] (a run under the eyes of the
+//! a path), `card` (a host's network card), `transport` (TCP or QUIC), `datagrams` (QUIC packets
+//! on the network), `app` (what applications do); beside it [`audit`] (a run under the eyes of the
 //! verifier) and [`live`] (a world some of whose hosts are real).
 //!
 //! What it does not do: it reads no file, knows no text form, prints nothing and never looks at

@@ -1,7 +1,9 @@
 //! A scenario as plain data: hosts, paths, applications, taps.
 //!
 //! Everything is resolved here: a profile has its knobs applied, a buffer of `1bdp` is bytes.
-//! The text form with its units and its errors lives in `lab`.
+//! The crate `scenario` reads the text form with its units and reports its errors.
+
+mod stack;
 
 use core::num::{NonZeroU32, NonZeroU64};
 
@@ -14,8 +16,9 @@ pub use net::outage::During;
 pub use net::queue::Policy;
 pub use net::reorder::reverse;
 use packet::IpVersion;
-use tcp::profile::Profile;
 use units::{Bytes, Duration, Rate};
+
+pub use stack::{QuicStack, Stack, TcpStack};
 
 /// A world to run.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,29 +41,18 @@ pub struct Scenario {
     pub taps: Vec<Tap>,
 }
 
-/// A machine with its TCP, or its QUIC.
+/// A machine with its transport stack.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Host {
     /// Name in the scenario.
     pub name: String,
-    /// What its TCP does, knobs applied.
-    pub profile: Profile,
-    /// What its QUIC does, knobs applied, if its connections are of QUIC; then `profile` is without
-    /// effect.
-    pub quic: Option<quic::Profile>,
-    /// Congestion control of its connections.
-    pub cc: cc::Algorithm,
+    /// The stack that its connections use.
+    pub stack: Stack,
     /// What its network card and driver do to bursts.
     pub offload: Offload,
     /// Time from the arrival of a burst to its handling by the stack, and from the stack's
     /// wake-up call to the application's reaction.
     pub delay: Duration,
-    /// How far into its tick the kernel clock stands when the run begins.
-    pub clock_phase: Duration,
-    /// Initial sequence number of its connections; drawn from the seed if absent.
-    pub isn: Option<u32>,
-    /// Value of its timestamp clock when the run begins; drawn from the seed if absent.
-    pub timestamp: Option<u32>,
 }
 
 /// What the network card and its driver do.
@@ -375,17 +367,12 @@ pub(crate) mod tests {
         shared: Vec<Shared>,
     ) -> Scenario {
         let host = |name: &str| {
-            let profile = Profile::named("freebsd-13.2")?;
+            let profile = tcp::profile::Profile::named("freebsd-13.2")?;
             Some(Host {
                 name: name.into(),
-                profile,
-                quic: None,
-                cc: cc::Algorithm::NewReno,
+                stack: Stack::Tcp(TcpStack::new(profile, cc::Algorithm::NewReno)),
                 offload: Offload::default(),
                 delay: Duration::ZERO,
-                clock_phase: Duration::ZERO,
-                isn: None,
-                timestamp: None,
             })
         };
         Scenario {

@@ -9,7 +9,7 @@ use tcp::profile::{Family, ReceiveBufferRule, SendBufferRule};
 use units::{Bytes, Duration};
 
 use crate::road;
-use crate::scenario::{App, Burst, Element, Flow, Host, Path, Pause, Scenario};
+use crate::scenario::{App, Burst, Element, Flow, Host, Path, Pause, Scenario, Stack};
 
 /// Segments of one flow that no link holds back, at most: more than an hour of computing. What a
 /// link or an application limits may take as long as it likes.
@@ -28,7 +28,7 @@ pub enum SetupError {
         /// Index of the flow.
         flow: usize,
     },
-    /// Host number `host` has a controller that its stack cannot serve: BBR without Linux's TCP.
+    /// Host number `host` has a congestion control that its TCP does not offer: BBR without Linux's.
     Controller {
         /// Index of the host.
         host: usize,
@@ -67,7 +67,7 @@ impl fmt::Display for SetupError {
                 write!(f, "flow {flow} joins a host with TCP and one with QUIC")
             }
             Self::Controller { host } => {
-                write!(f, "host {host} has a congestion control that its stack cannot serve")
+                write!(f, "host {host} has a congestion control that its TCP does not offer")
             }
             Self::Path { path } => write!(
                 f,
@@ -103,11 +103,11 @@ pub(crate) fn check(scenario: &Scenario, outside: &[usize]) -> Result<(), SetupE
     if let Some(tap) = scenario.taps.iter().position(|tap| tap.host >= hosts.len()) {
         return Err(SetupError::Tap { tap });
     }
-    let serves = |host: &Host| {
-        host.cc != cc::Algorithm::Bbr
-            || (host.quic.is_none() && host.profile.family == Family::Linux)
+    let offers = |host: &Host| match &host.stack {
+        Stack::Tcp(tcp) => tcp.cc != cc::Algorithm::Bbr || tcp.profile.family == Family::Linux,
+        Stack::Quic(_) => true,
     };
-    if let Some(host) = hosts.iter().position(|host| !serves(host)) {
+    if let Some(host) = hosts.iter().position(|host| !offers(host)) {
         return Err(SetupError::Controller { host });
     }
     for (index, flow) in scenario.flows.iter().enumerate() {
@@ -117,8 +117,8 @@ pub(crate) fn check(scenario: &Scenario, outside: &[usize]) -> Result<(), SetupE
         let Some(path) = scenario.paths.get(flow.path).filter(joined) else {
             return Err(SetupError::Route { flow: index });
         };
-        let [from, to] = [flow.from, flow.to].map(|host| hosts[host].quic.is_some());
-        if from != to {
+        let stacks = [flow.from, flow.to].map(|host| &hosts[host].stack);
+        if let [Stack::Tcp(_), Stack::Quic(_)] | [Stack::Quic(_), Stack::Tcp(_)] = stacks {
             return Err(SetupError::Transport { flow: index });
         }
         let is_real = outside.contains(&flow.from) || outside.contains(&flow.to);
@@ -134,7 +134,7 @@ pub(crate) fn check(scenario: &Scenario, outside: &[usize]) -> Result<(), SetupE
 /// large as they can be; none if a link or the number of its bytes limits them.
 fn segments(scenario: &Scenario, flow: &Flow, path: &Path) -> f64 {
     let time = seconds(scenario.duration.saturating_sub(flow.start));
-    let mtu = f64::from(scenario.hosts[flow.from].profile.mtu);
+    let mtu = f64::from(scenario.hosts[flow.from].stack.mtu());
     let per_round = (largest_window(scenario, flow) / mtu).max(1.0);
     let limited = elements(scenario, path).any(|element| {
         matches!(
@@ -196,34 +196,33 @@ fn elements<'a>(scenario: &'a Scenario, path: &'a Path) -> impl Iterator<Item = 
 
 /// The bytes that a flow can have in flight.
 fn largest_window(scenario: &Scenario, flow: &Flow) -> f64 {
-    let (from, to) = (&scenario.hosts[flow.from], &scenario.hosts[flow.to]);
-    if let (Some(sender), Some(receiver)) = (&from.quic, &to.quic) {
-        let windows = receiver.windows;
-        return bytes_in(sender.send_buffer).min(windows.connection.min(windows.stream) as f64);
-    }
-    let sent = match from.profile.send_buffer {
-        SendBufferRule::FreeBsd { space, auto, max, .. } => {
-            if auto {
-                max.max(space)
-            } else {
-                space
-            }
+    let [from, to] = [flow.from, flow.to].map(|host| &scenario.hosts[host].stack);
+    largest_send_buffer(from).min(largest_receive_buffer(to))
+}
+
+fn largest_send_buffer(stack: &Stack) -> f64 {
+    bytes_in(match stack {
+        Stack::Quic(quic) => quic.profile.send_buffer,
+        Stack::Tcp(tcp) => match tcp.profile.send_buffer {
+            SendBufferRule::FreeBsd { space, auto: true, max, .. } => max.max(space),
+            SendBufferRule::FreeBsd { space, .. } | SendBufferRule::Fixed { space } => space,
+            SendBufferRule::Linux { wmem } => wmem[2],
+        },
+    })
+}
+
+fn largest_receive_buffer(stack: &Stack) -> f64 {
+    bytes_in(match stack {
+        Stack::Quic(quic) => {
+            let windows = quic.profile.windows;
+            Bytes(windows.connection.min(windows.stream))
         }
-        SendBufferRule::Linux { wmem } => wmem[2],
-        SendBufferRule::Fixed { space } => space,
-    };
-    let received = match to.profile.receive_buffer {
-        ReceiveBufferRule::FreeBsd { space, auto, max, .. } => {
-            if auto {
-                max.max(space)
-            } else {
-                space
-            }
-        }
-        ReceiveBufferRule::Linux { rmem, auto, .. } => rmem[if auto { 2 } else { 1 }],
-        ReceiveBufferRule::Fixed { space } => space,
-    };
-    bytes_in(sent.min(received))
+        Stack::Tcp(tcp) => match tcp.profile.receive_buffer {
+            ReceiveBufferRule::FreeBsd { space, auto: true, max, .. } => max.max(space),
+            ReceiveBufferRule::FreeBsd { space, .. } | ReceiveBufferRule::Fixed { space } => space,
+            ReceiveBufferRule::Linux { rmem, auto, .. } => rmem[if auto { 2 } else { 1 }],
+        },
+    })
 }
 
 fn seconds(span: Duration) -> f64 {

@@ -1,10 +1,10 @@
 //! The loop: take the next entry of the calendar, let it happen, note what follows.
 
-mod carried;
+mod contents;
 mod departures;
 pub(crate) mod outside;
+mod packet_slots;
 mod packets;
-mod parcels;
 mod rest;
 mod service;
 mod setup;
@@ -24,7 +24,7 @@ use crate::observer::Observer;
 use crate::outcome::{FlowOutcome, Outcome};
 use crate::road;
 use crate::run_error::RunError;
-use crate::scenario::{App, Flow, Host, Scenario};
+use crate::scenario::{App, Flow, Scenario};
 use crate::transport::{Counted, Transport};
 use crate::validity::{self, SetupError};
 
@@ -87,8 +87,8 @@ struct Connection {
 
 pub(crate) struct World<'a, O: Observer> {
     scenario: &'a Scenario,
-    /// Of each host.
-    profiles: Vec<SharedProfile>,
+    /// Of each host with TCP.
+    profiles: Vec<Option<SharedProfile>>,
     network: Network<'a, O>,
     /// Client and server of the first flow, then of the second, and so on.
     ends: Vec<End>,
@@ -170,7 +170,7 @@ impl<'a, O: Observer> World<'a, O> {
         validity::check(scenario, outside)?;
         let cards = scenario.hosts.iter().map(|host| {
             let luck = Stream::named(scenario.seed, &format!("host {}", host.name), "rss hash");
-            Card::new(&host.offload, host.delay, luck)
+            Card::new(host, luck)
         });
         let cards = cards.collect();
         let mut world = Self {
@@ -241,8 +241,7 @@ impl<'a, O: Observer> World<'a, O> {
     #[cold]
     #[inline(never)]
     fn check_controllers(&mut self) {
-        let is_outside = |host: &Host| matches!(host.cc, cc::Algorithm::Outside(_));
-        if !self.scenario.hosts.iter().any(is_outside) {
+        if !self.scenario.hosts.iter().any(|host| host.stack.has_external_cc()) {
             return;
         }
         let failed = self.ends.iter().find_map(|end| end.stack.controller_failure()).cloned();
@@ -270,8 +269,8 @@ impl<'a, O: Observer> World<'a, O> {
         let totals = &counted[connection.sender];
         FlowOutcome {
             name: self.scenario.flows[flow].name.clone(),
-            profile: host.quic.as_ref().map_or(host.profile.name, |quic| quic.name),
-            cc: host.cc.name(),
+            profile: host.stack.profile_name(),
+            cc: host.stack.cc_name(),
             bytes: Bytes(reading.read),
             finished: connection.read_all_at.is_some(),
             duration: connection.read_all_at.unwrap_or(self.network.now).since(connection.started),

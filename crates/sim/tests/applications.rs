@@ -3,7 +3,7 @@
 mod common;
 
 use ackclock_sim as sim;
-use common::{Lots, MBIT, all_taps, bulk, host, ms, pair, road};
+use common::{Lots, MBIT, all_taps, bulk, host, ms, pair, road, tcp};
 use packet::{Flags, Segment};
 use record::Off;
 use record::{Event, Recorder, SenderState, Who};
@@ -140,7 +140,7 @@ fn a_slow_reader_sets_the_pace_and_its_window_closes_and_opens() {
         for sink in ["linux-6.18", "freebsd-14.3", "rfc"] {
             let mut hosts = [host("sender", sender), host("sink", sink)];
             let size = Bytes(262_144);
-            match &mut hosts[1].profile.receive_buffer {
+            match &mut tcp(&mut hosts[1]).profile.receive_buffer {
                 ReceiveBufferRule::Linux { rmem, auto, .. } => (*rmem, *auto) = ([size; 3], false),
                 ReceiveBufferRule::FreeBsd { space, auto, .. } => (*space, *auto) = (size, false),
                 ReceiveBufferRule::Fixed { space } => *space = size,

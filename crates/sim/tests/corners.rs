@@ -3,7 +3,7 @@
 mod common;
 
 use ackclock_sim as sim;
-use common::{GBIT, MBIT, bulk, host, link, ms, pair, road, us};
+use common::{GBIT, MBIT, bulk, host, link, ms, pair, road, tcp, us};
 use net::link::Limit;
 use net::offload::{GroParams, LroParams};
 use record::{Event, Recorder, SenderState, Who};
@@ -160,7 +160,7 @@ fn every_offload_tells_of_its_aggregates() {
 }
 
 fn with_knob(mut scenario: Scenario, host: usize, knob: &str, value: Value) -> Scenario {
-    let profile = &mut scenario.hosts[host].profile;
+    let profile = &mut tcp(&mut scenario.hosts[host]).profile;
     knobs::find(profile, knob).unwrap().set(profile, value).unwrap();
     scenario
 }
@@ -168,7 +168,7 @@ fn with_knob(mut scenario: Scenario, host: usize, knob: &str, value: Value) -> S
 /// Jumbo frames to a host whose buffer holds less than one of them.
 fn jumbo_to(name: &str, sink: &str, knob: &str, value: Value) -> bool {
     let mut hosts = [host("a", name), host("b", sink)];
-    hosts.iter_mut().for_each(|host| host.profile.mtu = 9_000);
+    hosts.iter_mut().for_each(|host| tcp(host).profile.mtu = 9_000);
     let scenario = pair(hosts, road(10 * MBIT, ms(1)), road(10 * MBIT, ms(1)), bulk(30_000));
     let scenario = with_knob(scenario, 1, knob, value);
     sim::run(&scenario, &mut record::Off).unwrap().flows[0].finished

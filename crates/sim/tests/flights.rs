@@ -4,7 +4,7 @@
 mod common;
 
 use ackclock_sim as sim;
-use common::{GBIT, bulk, host, ms, pair, road, us};
+use common::{GBIT, bulk, host, ms, pair, road, tcp, us};
 use net::offload::LroParams;
 use packet::{Dir, Flags, Segment};
 use record::{Event, Recorder, SenderState, Who};
@@ -60,11 +60,11 @@ fn dump() -> Dump {
     for host in [&mut sender, &mut sink] {
         host.offload = Offload { tso: true, receive: lro, ..Offload::default() };
         host.delay = us(200);
-        host.clock_phase = us(700);
-        host.timestamp = Some(1_000);
+        tcp(host).clock_phase = us(700);
+        tcp(host).timestamp = Some(1_000);
     }
-    sender.isn = Some(0);
-    sink.isn = Some(7_000);
+    tcp(&mut sender).isn = Some(0);
+    tcp(&mut sink).isn = Some(7_000);
     let way = road(100 * GBIT, ms(50));
     let mut scenario = pair([sender, sink], way.clone(), way, bulk(1_000_000));
     scenario.taps = vec![Tap { host: 0, place: TapPlace::Stack }];

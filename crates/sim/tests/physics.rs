@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 use ackclock_sim as sim;
 use check::{Item, Summary, Tape};
-use common::{GBIT, KBIT, MBIT, bulk, host, link, ms, pair, road, us};
+use common::{GBIT, KBIT, MBIT, bulk, host, link, ms, pair, road, tcp, us};
 use lies::{LIES, falsify, places};
 use net::link::Limit;
 use net::offload::{GroParams, LroParams};
@@ -40,7 +40,7 @@ fn bursty(name: &str, profile: &str, receive: Receive) -> Host {
     let mut host = host(name, profile);
     host.offload = Offload { tso: true, receive, ..Offload::default() };
     host.delay = us(150);
-    host.clock_phase = us(300);
+    tcp(&mut host).clock_phase = us(300);
     host
 }
 

@@ -4,7 +4,7 @@
 mod common;
 
 use ackclock_sim as sim;
-use common::{MBIT, bulk, host, ms, pair};
+use common::{MBIT, bulk, host, ms, pair, tcp};
 use net::link::Limit;
 use net::queue::{Policy, codel, fq_codel, pie, red};
 use net::trace::Schedule;
@@ -78,7 +78,7 @@ fn queue(policy: Policy, limit: Limit) -> Element {
 fn loaded(policy: Policy, flows: usize, ecn: bool) -> Scenario {
     let mut hosts = [host("a", "linux-6.18"), host("b", "linux-6.18")];
     if ecn {
-        hosts.iter_mut().for_each(|host| host.profile.ecn = tcp::profile::EcnRule::Active);
+        hosts.iter_mut().for_each(|host| tcp(host).profile.ecn = tcp::profile::EcnRule::Active);
     }
     let forward = vec![queue(policy, Limit::Packets(833)), Element::Delay(ms(50))];
     let flow = |n: usize| Flow {

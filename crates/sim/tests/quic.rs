@@ -3,17 +3,21 @@
 mod common;
 
 use ackclock_sim::audit::run_audited;
-use ackclock_sim::scenario::{App, Close, Element, Host, Only, Path, Rule, Shared};
+use ackclock_sim::scenario::{
+    App, Close, Element, Host, Only, Path, QuicStack, Rule, Shared, Stack,
+};
 use ackclock_sim::{Outcome, Scenario, SetupError};
 use net::link::Limit;
 use quic::Profile;
 use record::Digest;
 use units::{Bytes, Duration, Ratio};
 
-use common::{bulk, host, link, road};
+use common::{bulk, host, link, road, tcp};
 
 fn quic_host(name: &str, profile: &str) -> Host {
-    Host { quic: Profile::named(profile), ..host(name, "rfc") }
+    let profile = Profile::named(profile).unwrap();
+    let stack = Stack::Quic(QuicStack { profile, cc: profile.controller() });
+    Host { stack, ..host(name, "rfc") }
 }
 
 fn world(profile: &str, forward: Vec<Element>, reverse: Vec<Element>, bytes: u64) -> Scenario {
@@ -117,19 +121,20 @@ fn quic_and_tcp_share_a_bottleneck() {
 #[test]
 fn bbr_is_refused_where_no_stack_of_linux_serves_it() {
     let roads = || road(20_000_000, Duration::from_millis(15));
-    for profile in ["quic-rfc9002", "rfc"] {
-        let mut scenario = world(profile, roads(), roads(), 1_000);
-        scenario.hosts[1].cc = cc::Algorithm::Bbr;
-        let error = ackclock_sim::run(&scenario, &mut Digest::default()).unwrap_err();
-        assert_eq!(error, SetupError::Controller { host: 1 }.into());
-    }
+    let mut scenario = world("quic-rfc9002", roads(), roads(), 1_000);
+    scenario.hosts = vec![host("a", "rfc"), host("b", "rfc")];
+    tcp(&mut scenario.hosts[1]).cc = cc::Algorithm::Bbr;
+    let error = ackclock_sim::run(&scenario, &mut Digest::default()).unwrap_err();
+    assert_eq!(error, SetupError::Controller { host: 1 }.into());
+    // A QUIC host cannot even be given it.
+    assert!(quic::CongestionControl::try_from(cc::Algorithm::Bbr).is_err());
 }
 
 #[test]
 fn a_flow_between_quic_and_tcp_is_refused() {
     let roads = || road(20_000_000, Duration::from_millis(15));
     let mut scenario = world("quic-rfc9002", roads(), roads(), 1_000);
-    scenario.hosts[1].quic = None;
+    scenario.hosts[1] = host("b", "rfc");
     let error = ackclock_sim::run(&scenario, &mut Digest::default()).unwrap_err();
     assert_eq!(error, SetupError::Transport { flow: 0 }.into());
 }

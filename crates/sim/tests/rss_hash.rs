@@ -5,7 +5,7 @@ mod common;
 use core::num::NonZeroU32;
 
 use ackclock_sim as sim;
-use common::{GBIT, bulk, host, ms, pair, road, us};
+use common::{GBIT, bulk, host, ms, pair, road, tcp, us};
 use net::offload::LroParams;
 use packet::{Dir, Segment};
 use record::{Event, Recorder, SenderState, Who};
@@ -41,7 +41,7 @@ impl Observer for Handed {
 /// A first window of ten segments over 1 Gbit/s and 45 ms, through LRO with that hash.
 fn first_burst(rss_hash: HashRule) -> Vec<(u32, u16)> {
     let mut hosts = ["sender", "sink"].map(|name| host(name, "freebsd-14.3"));
-    hosts[0].isn = Some(0);
+    tcp(&mut hosts[0]).isn = Some(0);
     let receive = Receive::Lro(LroParams::FREEBSD_14);
     hosts[1].offload = Offload { receive, rss_hash, ..Offload::default() };
     // Ten packets take 120 us: one interrupt's pass.

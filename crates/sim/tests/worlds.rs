@@ -12,7 +12,7 @@ use core::num::NonZeroU32;
 use ackclock_sim as sim;
 use check::{Breach, Rejection, Violation};
 use checker::Checker;
-use common::{all_taps, host, link, us};
+use common::{all_taps, host, link, tcp, tcp_of, us};
 use net::link::Limit;
 use net::offload::{GroParams, LroParams};
 use packet::IpVersion;
@@ -76,16 +76,17 @@ fn a_host() -> impl Strategy<Value = Host> {
     (select(NAMES.as_slice()), options, clock, an_offload(), 0..1_000_u64, isn).prop_map(
         |(name, ([timestamps, sack, scaling], mtu), (hz, phase), offload, delay, isn)| {
             let mut host = host("", name);
-            host.profile.timestamps = timestamps;
-            host.profile.sack = sack;
-            host.profile.window_scaling = scaling;
-            host.profile.mtu = mtu;
-            host.profile.hz = hz;
             host.offload = offload;
             host.delay = us(delay);
-            host.clock_phase = us(phase);
-            host.isn = isn;
-            host.timestamp = isn;
+            let stack = tcp(&mut host);
+            stack.profile.timestamps = timestamps;
+            stack.profile.sack = sack;
+            stack.profile.window_scaling = scaling;
+            stack.profile.mtu = mtu;
+            stack.profile.hz = hz;
+            stack.clock_phase = us(phase);
+            stack.isn = isn;
+            stack.timestamp = isn;
             host
         },
     )
@@ -201,10 +202,11 @@ impl fmt::Debug for World {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "seed {}", self.0.seed)?;
         for (number, host) in self.0.hosts.iter().enumerate() {
-            let p = &host.profile;
+            let stack = tcp_of(host);
+            let p = &stack.profile;
             let options = (p.timestamps, p.sack, p.window_scaling, p.mtu, p.hz);
             writeln!(f, "host {number}: {}, ts, sack, scaling, mtu, hz {options:?}", p.name)?;
-            let clock = (host.delay, host.clock_phase, host.isn);
+            let clock = (host.delay, stack.clock_phase, stack.isn);
             writeln!(f, "  delay, phase, isn {clock:?}, {:?}", host.offload)?;
         }
         for (number, path) in self.0.paths.iter().enumerate() {
@@ -222,7 +224,7 @@ impl fmt::Debug for World {
 /// Gives every host buffers of a few segments, which no autotuning enlarges.
 fn shrink_buffers(scenario: &mut Scenario, sizes: [u64; 3]) {
     for (host, size) in scenario.hosts.iter_mut().zip(sizes) {
-        let profile = &mut host.profile;
+        let profile = &mut tcp(host).profile;
         // Room for three segments of the link at least.
         let size = Bytes(size.max(3 * u64::from(profile.mtu)));
         match &mut profile.receive_buffer {
@@ -245,7 +247,10 @@ fn shrink_buffers(scenario: &mut Scenario, sizes: [u64; 3]) {
 /// FreeBSD without SACK retransmits a segment a second time within one ACK in some recoveries. Whether the kernel
 /// does, no recording says yet.
 fn is_known(scenario: &Scenario, found: &[Violation]) -> bool {
-    let without_sack = |host: &Host| host.profile.family == Family::FreeBsd && !host.profile.sack;
+    let without_sack = |host: &Host| {
+        let profile = &tcp_of(host).profile;
+        profile.family == Family::FreeBsd && !profile.sack
+    };
     scenario.hosts.iter().any(without_sack)
         && found.iter().all(|one| matches!(one.what, Breach::TwiceForOneReason { .. }))
 }
@@ -270,10 +275,11 @@ fn happens(scenario: &Scenario, packing: bool) -> ([u64; 2], Outcome) {
 /// Gives hosts other controllers.
 fn exchange_controllers(scenario: &mut Scenario, which: [u8; 3]) {
     for (host, which) in scenario.hosts.iter_mut().zip(which) {
-        host.cc = match (which, host.profile.family) {
-            (0, _) => host.cc,
+        let stack = tcp(host);
+        stack.cc = match (which, stack.profile.family) {
+            (0, _) => stack.cc,
             (1, Family::Linux) => cc::Algorithm::Bbr,
-            _ => host.profile.controller(),
+            _ => stack.profile.controller(),
         };
     }
 }

@@ -10,9 +10,8 @@ use std::thread::{self, JoinHandle};
 use packet::wire::Endpoints;
 use sha2::{Digest, Sha256};
 use sim::live::Live;
-use sim::scenario::{App, Close, Scenario, Tap, TapPlace};
+use sim::scenario::{App, Close, Scenario, Stack, Tap, TapPlace};
 use sim::{Observer, Outcome, SetupError};
-use tcp::profile::Profile;
 use trace::pcapng::Section;
 use units::{Bytes, Duration, Instant};
 
@@ -211,8 +210,8 @@ pub fn run<O: Observer, W: Write>(job: Job<'_, W>, observer: &mut O) -> Result<D
             congestion: congestion.iter().find(|one| one.0 == host).map(|one| one.1),
             stays: matches!(job.play, Play::Programs { .. }) && lines.is_empty(),
         };
-        let profile = &job.scenario.hosts[host].profile;
-        let (device, at_work) = start_host(addresses, profile, work, Arc::clone(&stop))?;
+        let stack = &job.scenario.hosts[host].stack;
+        let (device, at_work) = start_host(addresses, stack, work, Arc::clone(&stop))?;
         gates.push(Gate { host, device });
         hosts.push(at_work);
     }
@@ -347,7 +346,8 @@ fn parts<W>(job: &Job<'_, W>) -> Result<Vec<(usize, usize, End)>, WireError> {
     for (flow, ends) in job.scenario.flows.iter().enumerate() {
         let refused = |what| Err(WireError::Flow { flow, what });
         let endpoints = endpoints[flow];
-        if [ends.from, ends.to].iter().any(|&host| job.scenario.hosts[host].quic.is_some()) {
+        if [ends.from, ends.to].iter().any(|&host| job.scenario.hosts[host].stack.quic().is_some())
+        {
             return refused("QUIC");
         }
         if job.outside.contains(&ends.to) {
@@ -388,13 +388,14 @@ fn parts<W>(job: &Job<'_, W>) -> Result<Vec<(usize, usize, End)>, WireError> {
 /// Makes a real host: its device is here when its applications are ready.
 fn start_host(
     (v4, v6): (IpAddr, IpAddr),
-    profile: &Profile,
+    stack: &Stack,
     work: Work,
     stop: Arc<AtomicBool>,
 ) -> Result<(Device, Host), WireError> {
     let (tell, told) = mpsc::channel();
     let (go, gone) = mpsc::channel::<Clock>();
-    let (mtu, mut settings) = (profile.mtu, space::settings(profile));
+    let mut settings = stack.tcp().map_or_else(Vec::new, |tcp| space::settings(&tcp.profile));
+    let mtu = stack.mtu();
     let congestion = work.congestion.map(str::to_owned);
     settings.extend(congestion.map(|name| ("net.ipv4.tcp_congestion_control", name)));
     let thread = thread::spawn(move || {

@@ -112,12 +112,12 @@ fn draw(number: u64) -> (World, u64, Ours) {
         scenario.flows[0].ip = IpVersion::V6;
     }
     let tso = draws.below(2) == 0;
-    let cubic = cc::registry::find("cubic", scenario.hosts[0].profile.cubic);
     for host in &mut scenario.hosts {
         host.offload.tso = tso;
     }
     if draws.below(2) == 0 {
-        scenario.hosts[0].cc = cubic.unwrap();
+        let tcp = scenario.hosts[0].stack.tcp_mut().unwrap();
+        tcp.cc = cc::registry::find("cubic", tcp.profile.cubic).unwrap();
     }
     scenario.paths[0].forward = road(&mut draws, false);
     scenario.paths[0].reverse = road(&mut draws, true);
@@ -143,7 +143,7 @@ fn whatever_the_path_does_every_byte_arrives_once_and_in_order() {
             Ours::Neither => world.run_between_kernels(&mut Off),
         };
         let path = &world.scenario.paths[0];
-        let profile = world.scenario.hosts[0].profile.name;
+        let profile = world.scenario.hosts[0].stack.profile_name();
         let what = format!("world {number}, {profile}, {ours:?} ours: {path:?}");
         world::assert_whole(&done, bytes, &what);
         *again.lock().unwrap() += done.outcome.flows[0].retransmitted_segments;

@@ -277,7 +277,7 @@ fn sender(scenario: &Scenario) -> usize {
 
 /// Refuses a host that has QUIC: `why` no such output is written of it.
 fn has_tcp(host: &Host, why: &str) -> Result<(), Failure> {
-    if host.quic.is_none() {
+    if host.stack.tcp().is_some() {
         return Ok(());
     }
     let failure = Failure::new(format!("{why}, and {:?} has QUIC", host.name));

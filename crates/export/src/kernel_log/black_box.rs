@@ -38,11 +38,12 @@ impl<W: Write> BlackBox<W> {
     /// Writes what the stack of `side` logs to `out`; `comment` goes into the file's header.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// Those of `out`; the host of `side` has QUIC.
     pub fn new(scenario: &Scenario, side: Side, comment: &str, out: W) -> io::Result<Self> {
-        let tcb = Tcb::new(scenario, side);
+        let tcp = side.tcp(scenario)?;
+        let tcb = Tcb::new(scenario, side, tcp);
         let between = tcb.between(scenario);
-        let profile = &scenario.hosts[usize::from(side.host.0)].profile;
+        let profile = &tcp.profile;
         // The kernel's own name of its stack; other systems have none.
         let stack = match profile.family {
             Family::FreeBsd => "freebsd",

@@ -39,22 +39,22 @@ impl<W: Write> Siftr<W> {
     /// Writes what siftr on the host of `side` logs to `out`.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// Those of `out`; the host of `side` has QUIC.
     pub fn new(
         scenario: &Scenario,
         side: Side,
         generation: Generation,
         out: W,
     ) -> io::Result<Self> {
-        let tcb = Tcb::new(scenario, side);
-        let host = &scenario.hosts[usize::from(side.host.0)];
+        let tcp = side.tcp(scenario)?;
+        let tcb = Tcb::new(scenario, side, tcp);
         let family = scenario.flows[side.flow.0 as usize].ip;
         let old = generation == Generation::V1_2;
         let header = Header {
             enabled: EPOCH,
-            hz: old.then_some(host.profile.hz),
+            hz: old.then_some(tcp.profile.hz),
             sysname: concat!("ackclock ", env!("CARGO_PKG_VERSION")).to_owned(),
-            sysver: host.profile.name.to_owned(),
+            sysver: tcp.profile.name.to_owned(),
             ipmode: Some(if family == IpVersion::V4 { 4 } else { 6 }),
             ..Header::new(generation)
         };
@@ -63,12 +63,8 @@ impl<W: Write> Siftr<W> {
             tcb,
             generation,
             writer: Writer::new(out, &header)?,
-            stack: if host.profile.family == Family::FreeBsd {
-                "freebsd"
-            } else {
-                host.profile.name
-            },
-            cc: host.cc.name(),
+            stack: if tcp.profile.family == Family::FreeBsd { "freebsd" } else { tcp.profile.name },
+            cc: tcp.cc.name(),
             // Without a card that hashes, any number that is not 0 will do.
             flow_id: side.flow.0 + 1,
             seen: [0; 2],

@@ -3,7 +3,7 @@
 use packet::wire::Endpoints;
 use packet::{Dir, Flags, Segment};
 use record::{Cause, Event, SenderState, Who};
-use sim::scenario::Scenario;
+use sim::scenario::{Scenario, TcpStack};
 use tcp::profile::ReceiveBufferRule;
 use trace::bblog::{Info, flags, t_flags};
 use units::ratio::scaled;
@@ -70,18 +70,17 @@ pub(super) struct Tcb {
 }
 
 impl Tcb {
-    pub(super) fn new(scenario: &Scenario, side: Side) -> Self {
-        let host = &scenario.hosts[usize::from(side.host.0)];
+    pub(super) fn new(scenario: &Scenario, side: Side, tcp: &TcpStack) -> Self {
         let nodelay = scenario.flows[side.flow.0 as usize].nodelay;
-        let rcv_buffer = match host.profile.receive_buffer {
+        let rcv_buffer = match tcp.profile.receive_buffer {
             ReceiveBufferRule::FreeBsd { space, .. } | ReceiveBufferRule::Fixed { space } => space,
             ReceiveBufferRule::Linux { rmem, .. } => rmem[1],
         };
         let zero = Bytes(0);
         Self {
             side,
-            hz: host.profile.hz.into(),
-            phase: host.clock_phase,
+            hz: tcp.profile.hz.into(),
+            phase: tcp.clock_phase,
             state: if side.out == Dir::Forward { state::CLOSED } else { state::LISTEN },
             sender: SenderState {
                 snd_una: Offset(0),
@@ -106,8 +105,11 @@ impl Tcb {
             iss: 0,
             irs: 0,
             syn_acked: false,
-            flags: if host.offload.tso { t_flags::TSO } else { 0 }
-                | if nodelay { t_flags::NODELAY } else { 0 },
+            flags: if scenario.hosts[usize::from(side.host.0)].offload.tso {
+                t_flags::TSO
+            } else {
+                0
+            } | if nodelay { t_flags::NODELAY } else { 0 },
             dup_acks: 0,
             window_told: [0; 2],
             recover: 0,

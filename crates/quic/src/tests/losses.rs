@@ -5,6 +5,7 @@ use units::Duration;
 
 use super::pair::{CLIENT, Pair, SERVER};
 use crate::ack_policy::AckRule;
+use crate::congestion_control::CongestionControl;
 use crate::packet::AckFrequency;
 use crate::profile::{INET_2025_02, Profile, RFC9002};
 
@@ -214,21 +215,20 @@ fn pacing_spreads_a_window_over_the_round_trip_section_7_7() {
 fn tcp_controllers_drive_the_same_sender() {
     let cubic = cc::cubic::Variant::FreeBsd(cc::cubic::Params::FREEBSD_STABLE_14);
     let rfc = cc::cubic::Variant::Rfc;
-    let algorithms = [
-        cc::Algorithm::NewReno,
-        cc::Algorithm::Reno,
-        cc::Algorithm::Cubic(cubic),
-        cc::Algorithm::Cubic(rfc),
+    let controllers = [
+        CongestionControl::NewReno,
+        CongestionControl::Reno,
+        CongestionControl::Cubic(cubic),
+        CongestionControl::Cubic(rfc),
     ];
-    let took = algorithms.map(|algorithm| {
+    let took = controllers.map(|cc| {
         let mut count = 0;
         let profile = Profile { send_buffer: units::Bytes(50_000_000), ..plain() };
-        let mut pair = Pair::with_cc(profile, profile, ms(10), algorithm).rate(100_000_000).losing(
-            move |side, _| {
+        let mut pair =
+            Pair::with_cc(profile, profile, ms(10), cc).rate(100_000_000).losing(move |side, _| {
                 count += u32::from(side == CLIENT);
                 side == CLIENT && count % 101 == 0
-            },
-        );
+            });
         pair.keep = false;
         pair.open();
         pair.write(CLIENT, 2_000_000);

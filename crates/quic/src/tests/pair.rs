@@ -3,12 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use cc::Algorithm;
 use machine::{Cx, Endpoint as _, Signal};
 use packet::IpVersion;
 use record::{Event, Recorder, SenderState, Who};
 use units::{Duration, FlowId, Instant, Rate};
 
+use crate::congestion_control::CongestionControl;
 use crate::endpoint::{Config, Endpoint, Side};
 use crate::packet::Packet;
 use crate::profile::Profile;
@@ -66,21 +66,21 @@ pub(super) struct Pair {
 
 impl Pair {
     pub(super) fn new(client: Profile, server: Profile, delay: Duration) -> Self {
-        Self::with_cc(client, server, delay, Algorithm::NewReno)
+        Self::with_cc(client, server, delay, CongestionControl::NewReno)
     }
 
     pub(super) fn with_cc(
         client: Profile,
         server: Profile,
         delay: Duration,
-        algorithm: Algorithm,
+        cc: CongestionControl,
     ) -> Self {
         let end = |side, own: Profile, peer: &Profile| {
             Endpoint::new(Config {
                 profile: own,
                 peer: peer.parameters(),
                 handshake: client.handshake,
-                algorithm,
+                cc,
                 side,
                 flow: FlowId(0),
                 ip: IpVersion::V4,

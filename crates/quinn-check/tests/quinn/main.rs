@@ -120,8 +120,8 @@ fn run(sender: Sender, every: u32, loss: &str, seed: u64) -> Meter {
          initial_max_data = \"4294967295B\"\ninitial_max_stream_data = \"4294967295B\"\n"
     );
     let mut scenario = scenario("quic-rfc9002", &knobs, loss, seed);
-    if let (Sender::Ours(rules), Some(quic)) = (sender, &mut scenario.hosts[0].quic) {
-        RULES[..rules].iter().for_each(|(_, change)| change(quic));
+    if let (Sender::Ours(rules), Some(quic)) = (sender, scenario.hosts[0].stack.quic_mut()) {
+        RULES[..rules].iter().for_each(|(_, change)| change(&mut quic.profile));
     }
     sim::run(&scenario, &mut meter).unwrap_or_else(|error| panic!("{error:?}"));
     meter

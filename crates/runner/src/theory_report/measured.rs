@@ -101,7 +101,7 @@ pub fn measure_until(
     let text = scenario(path, trial, warm_up + span);
     let loaded = load(&text, "the scenario of this run", &Overrides::default())?;
     let from = Instant::ZERO + warm_up;
-    let is_quic = loaded.scenario.hosts.first().is_some_and(|host| host.quic.is_some());
+    let is_quic = loaded.scenario.hosts.first().is_some_and(|host| host.stack.quic().is_some());
     let (outcome, bytes) = if is_quic {
         let mut packets = Packets { from, under_way: VecDeque::new(), bytes: 0 };
         (stop::run(&loaded.scenario, &mut packets, stop), packets.bytes)

@@ -104,7 +104,7 @@ fn a_run_has_the_scenario_it_says() {
         assert_eq!(loaded.scenario, study.scenario(run).unwrap(), "{text}");
     }
     let last = study.scenario(3).unwrap();
-    assert_eq!(last.hosts[0].profile.hz, 1_000);
+    assert_eq!(last.hosts[0].stack.tcp().unwrap().profile.hz, 1_000);
     assert_eq!(last.seed, 7);
 }
 

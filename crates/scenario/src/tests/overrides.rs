@@ -23,7 +23,7 @@ fn keys_lists_and_knobs_can_be_reached() {
     let forward = &scenario.paths[0].forward;
     assert!(matches!(forward[0], Element::Link { limit: Limit::Packets(9), .. }));
     assert_eq!(forward[1], Element::Delay(Duration::from_millis(20)));
-    assert_eq!(scenario.hosts[0].profile.newreno.abc_l_var, 2);
+    assert_eq!(scenario.hosts[0].stack.tcp().unwrap().profile.newreno.abc_l_var, 2);
     assert_eq!(scenario.flows[0].app, App::Bulk { bytes: None, write: None });
     assert_eq!(scenario.hosts[1].delay, Duration::from_micros(5));
 }
@@ -31,7 +31,7 @@ fn keys_lists_and_knobs_can_be_reached() {
 #[test]
 fn a_knob_may_have_lost_its_quotes_to_the_shell() {
     let set = ["host.sender.knobs.net.inet.tcp.sack.enable=0"];
-    assert!(!loaded(FULL, &set).unwrap().scenario.hosts[0].profile.sack);
+    assert!(!loaded(FULL, &set).unwrap().scenario.hosts[0].stack.tcp().unwrap().profile.sack);
 }
 
 #[test]
@@ -39,14 +39,14 @@ fn later_changes_see_earlier_ones() {
     let set = ["host.c={ profile = \"freebsd-13.2\" }", "host.c.mtu=1400B", "host.c.mtu=1300B"];
     let scenario = loaded(SMALL, &set).unwrap().scenario;
     let host = scenario.hosts.iter().find(|host| host.name == "c").unwrap();
-    assert_eq!(host.profile.mtu, 1_300);
+    assert_eq!(host.stack.mtu(), 1_300);
 }
 
 #[test]
 fn tables_that_are_not_there_yet_are_made() {
     let set = ["host.a.knobs.kern.hz=100", "host.a.lro.ack_limit=7"];
     let scenario = loaded(SMALL, &set).unwrap().scenario;
-    assert_eq!(scenario.hosts[0].profile.hz, 100);
+    assert_eq!(scenario.hosts[0].stack.tcp().unwrap().profile.hz, 100);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use cc::Algorithm;
 use net::link::Limit;
 use net::offload::{GroParams, HashRule, LroParams};
 use packet::IpVersion;
-use sim::scenario::{App, Element, Receive, Tap, TapPlace};
+use sim::scenario::{App, Element, Receive, Stack, Tap, TapPlace, TcpStack};
 use tcp::profile::{AckRule, Profile, ReceiveBufferRule, SendBufferRule};
 use units::{Bytes, Duration, Rate};
 
@@ -22,17 +22,18 @@ fn every_key_arrives_where_it_belongs() {
 
     let [sender, sink] = scenario.hosts.as_slice() else { panic!("two hosts") };
     assert_eq!(sender.name, "sender");
-    assert_eq!(sender.cc, Algorithm::NewReno);
-    assert_eq!(sender.profile.mtu, 9_000);
-    assert_eq!(sender.profile.newreno.abc_l_var, 44);
-    let SendBufferRule::FreeBsd { space, .. } = sender.profile.send_buffer else {
+    let tcp = sender.stack.tcp().unwrap();
+    assert_eq!(tcp.cc, Algorithm::NewReno);
+    assert_eq!(tcp.profile.mtu, 9_000);
+    assert_eq!(tcp.profile.newreno.abc_l_var, 44);
+    let SendBufferRule::FreeBsd { space, .. } = tcp.profile.send_buffer else {
         panic!("of FreeBSD")
     };
     assert_eq!(space, Bytes(65_536));
-    assert!(matches!(sender.profile.acks, AckRule::FreeBsd { delayed: false, .. }));
+    assert!(matches!(tcp.profile.acks, AckRule::FreeBsd { delayed: false, .. }));
     assert_eq!(sender.delay, Duration::from_micros(200));
-    assert_eq!(sender.clock_phase, Duration::from_micros(700));
-    assert_eq!((sender.isn, sender.timestamp), (Some(205_083_268), Some(495_212_525)));
+    assert_eq!(tcp.clock_phase, Duration::from_micros(700));
+    assert_eq!((tcp.isn, tcp.timestamp), (Some(205_083_268), Some(495_212_525)));
     assert!(sender.offload.tso);
     assert_eq!(sender.offload.flush, Duration::from_micros(5));
     assert_eq!(sender.offload.budget.map(NonZeroU32::get), Some(16));
@@ -40,8 +41,9 @@ fn every_key_arrives_where_it_belongs() {
     assert_eq!(sender.offload.receive, Receive::Lro(lro));
     assert!(matches!(sender.offload.rss_hash, HashRule::Decreasing(four) if four.get() == 4));
 
-    assert_eq!(sink.cc, Algorithm::Reno);
-    assert_eq!((sink.isn, sink.timestamp, sink.delay), (None, None, Duration::ZERO));
+    let tcp = sink.stack.tcp().unwrap();
+    assert_eq!(tcp.cc, Algorithm::Reno);
+    assert_eq!((tcp.isn, tcp.timestamp, sink.delay), (None, None, Duration::ZERO));
     let gro = GroParams {
         max_size: 65_536,
         max_packets: 45,
@@ -49,7 +51,7 @@ fn every_key_arrives_where_it_belongs() {
         same_timestamps: false,
     };
     assert_eq!(sink.offload.receive, Receive::Gro(gro));
-    let ReceiveBufferRule::Linux { rmem, .. } = sink.profile.receive_buffer else {
+    let ReceiveBufferRule::Linux { rmem, .. } = tcp.profile.receive_buffer else {
         panic!("of Linux")
     };
     assert_eq!(rmem, [Bytes(4_096), Bytes(131_072), Bytes(6_291_456)]);
@@ -84,8 +86,9 @@ fn what_is_left_out_has_its_default() {
     let scenario = loaded(SMALL, &[]).unwrap().scenario;
     assert_eq!((scenario.title.as_str(), scenario.seed), ("", 1));
     assert_eq!(scenario.duration, MAX_DURATION);
-    assert_eq!(Some(scenario.hosts[0].profile.clone()), Profile::named("freebsd-13.2"));
-    assert_eq!(scenario.hosts[0].cc, Algorithm::NewReno);
+    let profile = Profile::named("freebsd-13.2").unwrap();
+    let tcp = TcpStack::new(profile, Algorithm::NewReno);
+    assert_eq!(scenario.hosts[0].stack, Stack::Tcp(tcp));
     assert_eq!(scenario.hosts[0].offload, sim::scenario::Offload::default());
     assert!(scenario.taps.is_empty());
 }

@@ -9,8 +9,9 @@ use record::{Movement, PacketNumber};
 use tcp::Endpoint;
 use units::{Bytes, FlowId, HostId};
 
+use super::contents::Contents;
+use super::packet_slots::Way;
 use super::packets::{Network, cx};
-use super::parcels::Way;
 use crate::observer::Observer;
 use crate::scenario::TapPlace;
 
@@ -36,11 +37,14 @@ impl<O: Observer> Network<'_, O> {
     #[inline(never)]
     fn send_train(&mut self, tcp: &mut Endpoint, host: u16, flow: FlowId, road: u32) {
         let size = self.model.packet_len();
-        let plain = self.alike.write(&self.model);
+        let template = Contents::inline(&self.model);
         for _ in 0..tcp.begin_train(self.now, &self.model) {
-            let Self { parcels, observer, now, model, alike, .. } = &mut *self;
+            let Self { slots, observer, now, model, .. } = &mut *self;
             tcp.next_of_train(&mut cx(&mut **observer, *now, host, flow), model);
-            let id = if plain { parcels.put_alike(alike, model.seq) } else { parcels.put(model) };
+            let id = match template {
+                Some(contents) => slots.put_contents(Contents { seq: model.seq, ..contents }),
+                None => slots.put(model),
+            };
             self.look(host, TapPlace::Stack, true, id);
             self.set_out(host, road, id, size);
         }
@@ -53,7 +57,7 @@ impl<O: Observer> Network<'_, O> {
         if self.model.gso_size != 0 {
             return self.depart_split(host, road);
         }
-        let id = self.parcels.put(&self.model);
+        let id = self.slots.put(&self.model);
         self.look(host, TapPlace::Stack, true, id);
         let size = self.model.packet_len();
         self.set_out(host, road, id, size);
@@ -62,12 +66,12 @@ impl<O: Observer> Network<'_, O> {
     /// The card splits a burst.
     #[inline(never)]
     fn depart_split(&mut self, host: u16, road: u32) {
-        let id = self.parcels.put(&self.model);
+        let id = self.slots.put(&self.model);
         self.look(host, TapPlace::Stack, true, id);
-        self.parcels.release(id);
+        self.slots.release(id);
         let burst = self.model;
         for segment in split(&burst) {
-            let id = self.parcels.put(&segment);
+            let id = self.slots.put(&segment);
             self.depart_one(host, road, id, segment.wire_len());
         }
     }
@@ -85,7 +89,7 @@ impl<O: Observer> Network<'_, O> {
         let way = Way::new(number, size, road);
         self.look(host, TapPlace::Wire, true, id);
         self.step(|network| {
-            let packet = network.parcels.segment(id);
+            let packet = network.slots.contents(id);
             Movement::Departed {
                 host: HostId(host),
                 flow: packet.flow,

@@ -5,6 +5,7 @@ use units::{Instant, SeqNum};
 
 use super::{CLIENT, SERVER, World, end_of};
 use crate::observer::Observer;
+use crate::scenario::Stack;
 use crate::transport::Transport;
 
 /// A segment that has come to the stack of a host outside.
@@ -37,9 +38,11 @@ impl<O: Observer> World<'_, O> {
             self.rouse(index);
             let end = &mut self.ends[index];
             let Transport::Tcp(tcp) = &mut end.stack else { continue };
-            let host = &self.scenario.hosts[usize::from(end.host)];
+            let Stack::Tcp(own) = &self.scenario.hosts[usize::from(end.host)].stack else {
+                continue;
+            };
             let [isn, timestamp] = of(index / 2, index % 2 == SERVER);
-            tcp.renumber(SeqNum(host.isn.unwrap_or(isn)), host.timestamp.unwrap_or(timestamp));
+            tcp.renumber(SeqNum(own.isn.unwrap_or(isn)), own.timestamp.unwrap_or(timestamp));
         }
     }
 

@@ -8,10 +8,8 @@ use record::{Event, Movement, PacketNumber, StationId, Who};
 use units::{Bytes, FlowId, HostId, Instant, unlikely};
 
 use super::Wake;
-use super::carried::Carried;
-use super::parcels::{Parcels, Way};
-use crate::card::Card;
-use crate::datagrams::Datagrams;
+use super::packet_slots::{Packet, PacketSlots, Way};
+use crate::card::{Card, Received};
 use crate::observer::{Observer, PROGRESS_EVERY};
 use crate::road::{Accepted, Roads, Station, Stop};
 use crate::run_error::{Duplicates, MOST_PACKETS, RunError};
@@ -24,8 +22,7 @@ pub(super) struct Network<'a, O: Observer> {
     /// When the run ends.
     pub(super) end: Instant,
     pub(super) calendar: Calendar<Wake>,
-    pub(super) parcels: Parcels,
-    pub(super) datagrams: Datagrams,
+    pub(super) slots: PacketSlots,
     pub(super) taps: &'a [Tap],
     /// Packets that have left their hosts, and copies.
     pub(super) packets: u64,
@@ -43,9 +40,8 @@ pub(super) struct Network<'a, O: Observer> {
     plain_hosts: Vec<bool>,
     /// Packets that wait in cards.
     in_cards: u32,
-    /// Where ends write what they send, and what the packets of a train behind it are made of.
+    /// The segment that an endpoint writes; the other packets of a burst are made of it.
     pub(super) model: Segment,
-    pub(super) alike: Carried,
 }
 
 /// How many copies were made.
@@ -74,8 +70,7 @@ impl<'a, O: Observer> Network<'a, O> {
             now: Instant::ZERO,
             end: Instant::MAX,
             calendar: Calendar::new(),
-            parcels: Parcels::new(),
-            datagrams: Datagrams::default(),
+            slots: PacketSlots::new(),
             taps,
             packets: 0,
             copies: Vec::new(),
@@ -88,7 +83,6 @@ impl<'a, O: Observer> Network<'a, O> {
             cards,
             in_cards: 0,
             model: Segment::default(),
-            alike: Carried::default(),
         }
     }
 
@@ -143,13 +137,11 @@ impl<'a, O: Observer> Network<'a, O> {
     fn show(&mut self, host: u16, place: TapPlace, outbound: bool, id: PacketId) {
         for (number, tap) in self.taps.iter().enumerate() {
             if tap.host == usize::from(host) && tap.place == place {
-                match self.parcels.number(id) {
-                    None => {
-                        let segment = self.parcels.segment(id);
+                match self.slots.packet(id) {
+                    Packet::Tcp(segment) => {
                         self.observer.tap(self.now, number, outbound, &segment);
                     }
-                    Some(packet) => {
-                        let packet = self.datagrams.get(packet);
+                    Packet::Quic(packet) => {
                         self.observer.datagram(self.now, number, outbound, packet);
                     }
                 }
@@ -164,7 +156,7 @@ impl<'a, O: Observer> Network<'a, O> {
     pub(super) fn note_left(&mut self, index: u32, id: PacketId) {
         self.step(|network| Movement::Left {
             station: StationId(index),
-            packet: network.parcels.way(id).number,
+            packet: network.slots.way(id).number,
         });
     }
 
@@ -224,7 +216,7 @@ impl<'a, O: Observer> Network<'a, O> {
     /// its road: then the host is told.
     #[inline(always)]
     pub(super) fn carry(&mut self, id: PacketId) -> Option<u16> {
-        let way = *self.parcels.way(id);
+        let way = *self.slots.way(id);
         self.carry_on::<true>(id, way)
     }
 
@@ -242,13 +234,13 @@ impl<'a, O: Observer> Network<'a, O> {
             };
             way.next += 1;
             if NOTED {
-                self.parcels.way_mut(id).next = way.next;
+                self.slots.way_mut(id).next = way.next;
             } else {
-                *self.parcels.way_mut(id) = way;
+                *self.slots.way_mut(id) = way;
             }
             let (station, packet) = (StationId(index), way.number);
             let size = Bytes(u64::from(way.size()));
-            let view = || self.parcels.view(id, size);
+            let view = || self.slots.view(id, size);
             match self.stations[index as usize].accept(self.now, id, size, view) {
                 Accepted::Waits => {
                     self.step(|_| Movement::Entered { station, packet });
@@ -270,10 +262,10 @@ impl<'a, O: Observer> Network<'a, O> {
         let index = station.0;
         // Most packets at what picks a few of them.
         if verdict == Verdict::Passed && !O::PACKETS && self.stations[index as usize].lets_pass() {
-            return Some(*self.parcels.way(id));
+            return Some(*self.slots.way(id));
         }
         if verdict == Verdict::Taken {
-            let packet = self.parcels.way(id).number;
+            let packet = self.slots.way(id).number;
             self.step(|_| Movement::Entered { station, packet });
             self.settle_fates(index);
             self.arm_station(index);
@@ -282,17 +274,17 @@ impl<'a, O: Observer> Network<'a, O> {
         if self.settle(verdict, station, id) {
             return None;
         }
-        let packet = self.parcels.way(id).number;
+        let packet = self.slots.way(id).number;
         self.step(|_| Movement::Left { station, packet });
         // It may have released another.
         self.arm_station(index);
-        Some(*self.parcels.way(id))
+        Some(*self.slots.way(id))
     }
 
     /// What became of a packet that a station did not simply take. Returns true if it goes no
     /// further.
     fn settle(&mut self, verdict: Verdict, station: StationId, id: PacketId) -> bool {
-        let packet = self.parcels.way(id).number;
+        let packet = self.slots.way(id).number;
         match verdict {
             Verdict::Taken => return true,
             Verdict::Replaced(old) => {
@@ -307,7 +299,7 @@ impl<'a, O: Observer> Network<'a, O> {
             }
             Verdict::Passed => self.step(|_| Movement::Entered { station, packet }),
             Verdict::Damaged => {
-                self.parcels.way_mut(id).damage();
+                self.slots.way_mut(id).damage();
                 self.step(|_| Movement::Entered { station, packet });
                 self.step(|_| Movement::Damaged { station, packet });
             }
@@ -321,11 +313,8 @@ impl<'a, O: Observer> Network<'a, O> {
                 self.step(|_| Movement::Copied { station, packet, copy });
                 self.step(|_| Movement::Entered { station, packet: copy });
                 self.step(|_| Movement::Left { station, packet: copy });
-                let twin = self.parcels.copy(id, copy);
-                if let Some(number) = self.parcels.number(twin) {
-                    self.parcels.stand_in_for(twin, self.datagrams.copy(number));
-                }
-                self.copies.push(twin);
+                let copy = self.slots.copy(id, copy);
+                self.copies.push(copy);
             }
         }
         false
@@ -338,8 +327,8 @@ impl<'a, O: Observer> Network<'a, O> {
             (copies.at, copies.made) = (Some(self.now), 0);
         }
         copies.made += 1;
-        if self.given_up.is_none() && copies.made.max(self.parcels.most()) > MOST_PACKETS {
-            let stop = self.parcels.way(id).next - 1;
+        if self.given_up.is_none() && copies.made.max(self.slots.most()) > MOST_PACKETS {
+            let stop = self.slots.way(id).next - 1;
             let (path, reverse) = self.roads.path(stop);
             let element = usize::from(self.roads.place(stop).0);
             self.give_up(RunError::Duplicates(Duplicates { path, reverse, element, at: self.now }));
@@ -355,10 +344,10 @@ impl<'a, O: Observer> Network<'a, O> {
             match fate {
                 Fate::Lost(id) => self.lose(station, id),
                 Fate::Marked(id) => {
-                    self.parcels.mark(id);
+                    self.slots.mark(id);
                     self.step(|network| Movement::Marked {
                         station,
-                        packet: network.parcels.way(id).number,
+                        packet: network.slots.way(id).number,
                     });
                 }
             }
@@ -367,9 +356,9 @@ impl<'a, O: Observer> Network<'a, O> {
 
     /// A station loses a packet, one that just came or one that it had.
     fn lose(&mut self, station: StationId, id: PacketId) {
-        self.step(|network| Movement::Dropped { station, packet: network.parcels.way(id).number });
+        self.step(|network| Movement::Dropped { station, packet: network.slots.way(id).number });
         self.note_loss(id);
-        self.forget(id);
+        self.slots.release(id);
     }
 
     /// Tells the flow's record that a packet to one of its ends was lost.
@@ -377,19 +366,11 @@ impl<'a, O: Observer> Network<'a, O> {
         if !O::ON {
             return;
         }
-        let way = self.parcels.way(id);
+        let way = self.slots.way(id);
         let (element, host) = self.roads.place(way.next - 1);
         let event = Event::Dropped { element, bytes: way.size() };
-        let (flow, _) = self.parcels.flow(id);
+        let (flow, _) = self.slots.flow(id);
         self.cx(host, flow).emit(|| event);
-    }
-
-    /// A packet is no more.
-    pub(super) fn forget(&mut self, id: PacketId) {
-        if let Some(number) = self.parcels.number(id) {
-            self.datagrams.release(number);
-        }
-        self.parcels.release(id);
     }
 
     // In.
@@ -400,7 +381,7 @@ impl<'a, O: Observer> Network<'a, O> {
     fn reach(&mut self, host: u16, id: PacketId, way: &Way) -> Option<u16> {
         self.step(|_| Movement::Arrived { host: HostId(host), packet: way.number });
         if unlikely(way.damaged()) {
-            self.forget(id);
+            self.slots.release(id);
             return None;
         }
         Some(host)
@@ -421,15 +402,21 @@ impl<'a, O: Observer> Network<'a, O> {
     /// A packet waits in the card of a host for the interrupt.
     pub(super) fn wait_in_card(&mut self, host: u16, id: PacketId) {
         self.in_cards += 1;
-        let wake = self.cards[usize::from(host)].arrive(self.now, self.parcels.segment(id));
-        self.parcels.release(id);
+        let card = &mut self.cards[usize::from(host)];
+        let wake = match self.slots.packet(id) {
+            Packet::Tcp(segment) => {
+                self.slots.release(id);
+                card.arrive(self.now, segment)
+            }
+            Packet::Quic(_) => card.arrive_quic(self.now, id),
+        };
         if let Some(at) = wake {
             self.calendar.push(at, Wake::Card(host));
         }
     }
 
-    /// The interrupt: gives what goes up to the stack. Give the list back to the card.
-    pub(super) fn interrupt(&mut self, host: u16) -> Vec<Segment> {
+    /// The interrupt: returns the packets for the stack. Give the list back to the card.
+    pub(super) fn interrupt(&mut self, host: u16) -> Received {
         let card = &mut self.cards[usize::from(host)];
         self.in_cards -= card.waiting();
         if let Some(at) = card.run(self.now) {

@@ -86,10 +86,9 @@ impl<O: Observer> World<'_, O> {
 
     /// An end as it is before anything happens to it.
     fn made(&self, index: usize) -> Transport {
-        let (number, flow) = (index / 2, &self.scenario.flows[index / 2]);
         let side = if index % 2 == CLIENT { Side::Client } else { Side::Server };
         let host = usize::from(self.ends[index].host);
-        transport(self.scenario, number, flow, side, (host, &self.profiles[host]))
+        transport(self.scenario, index / 2, side, self.profiles[host].as_ref())
     }
 
     /// Controllers from outside are made in the order of the scenario, before anything happens: they may
@@ -97,7 +96,7 @@ impl<O: Observer> World<'_, O> {
     pub(super) fn make_those_with_guests(&mut self) {
         for index in 0..self.ends.len() {
             let host = &self.scenario.hosts[usize::from(self.ends[index].host)];
-            if matches!(host.cc, cc::Algorithm::Outside(_)) {
+            if host.stack.has_external_cc() {
                 self.rouse(index);
             }
         }

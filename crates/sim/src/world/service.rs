@@ -5,6 +5,7 @@ use machine::{Endpoint as _, Signal};
 use tcp::Endpoint;
 use units::{Instant, unlikely};
 
+use super::contents::Contents;
 use super::packets::{Network, cx};
 use super::{CLIENT, Wake, World};
 use crate::app::Application;
@@ -106,15 +107,17 @@ impl<O: Observer> World<'_, O> {
         let end = &mut self.ends[index];
         let Transport::Quic(quic) = &mut end.stack else { return };
         while quic.wants_to_send() {
-            let number = network.datagrams.reserve();
-            let Network { datagrams, observer, now, .. } = &mut *network;
+            let Network { slots, observer, now, .. } = &mut *network;
             let mut cx = cx(&mut **observer, *now, end.host, end.flow);
-            if quic.poll_transmit(&mut cx, datagrams.get_mut(number)).is_err() {
-                datagrams.release(number);
+            let datagram = slots.datagrams.reserve();
+            let packet = slots.datagrams.get_mut(datagram);
+            if quic.poll_transmit(&mut cx, packet).is_err() {
+                slots.datagrams.release(datagram);
                 return;
             }
-            let size = datagrams.get(number).wire_len();
-            let id = network.parcels.put(&network.datagrams.stand_in(number));
+            let size = packet.wire_len();
+            let contents = Contents::quic(packet, datagram);
+            let id = slots.put_contents(contents);
             network.look(end.host, TapPlace::Stack, true, id);
             network.depart_one(end.host, end.road, id, size);
         }

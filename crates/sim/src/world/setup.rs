@@ -4,77 +4,97 @@ use tcp::profile::SharedProfile;
 use tcp::{Config, Endpoint, Keepalive, Side};
 use units::{Duration, FlowId, SeqNum, Stream};
 
-use crate::scenario::{Flow, Host, Scenario};
+use crate::scenario::{Flow, Host, QuicStack, Scenario, Stack, TcpStack};
 use crate::transport::Transport;
 
-/// The end of a flow on one of its hosts, of TCP or QUIC.
-pub(super) fn transport(
-    scenario: &Scenario,
-    index: usize,
-    flow: &Flow,
-    side: Side,
-    (host, profile): (usize, &SharedProfile),
-) -> Transport {
-    let peer = if host == flow.from { flow.to } else { flow.from };
-    let quic = |host: usize| scenario.hosts[host].quic;
-    let (Some(own), Some(peer), Some(client)) = (quic(host), quic(peer), quic(flow.from)) else {
-        let config = config(scenario, index, flow, side, (host, profile));
-        return Transport::Tcp(Box::new(Endpoint::new(config)));
-    };
-    Transport::Quic(Box::new(quic::Endpoint::new(quic::Config {
-        profile: own,
-        peer: peer.parameters(),
-        handshake: client.handshake,
-        algorithm: scenario.hosts[host].cc,
-        side: match side {
-            Side::Client => quic::Side::Client,
-            Side::Server => quic::Side::Server,
-        },
-        flow: FlowId(index as u32),
-        ip: flow.ip,
-    })))
-}
-
-/// The profiles of all hosts, equal ones shared: what every connection reads is in the cache.
-pub(super) fn profiles(scenario: &Scenario) -> Vec<SharedProfile> {
+/// The profile of each host with TCP; equal ones are shared, so that the one which every connection
+/// reads stays in the cache.
+pub(super) fn profiles(scenario: &Scenario) -> Vec<Option<SharedProfile>> {
     let mut different: Vec<SharedProfile> = Vec::new();
-    let mut shared = |host: &Host| {
+    let mut shared = |tcp: &TcpStack| {
         // Where many differ, it does not matter that some are there twice.
-        let known = different.iter().rev().take(8).find(|known| ***known == host.profile);
-        let profile = known.cloned().unwrap_or_else(|| host.profile.clone().into());
+        let known = different.iter().rev().take(8).find(|known| ***known == tcp.profile);
+        let profile = known.cloned().unwrap_or_else(|| tcp.profile.clone().into());
         if known.is_none() {
             different.push(profile.clone());
         }
         profile
     };
-    scenario.hosts.iter().map(&mut shared).collect()
+    scenario.hosts.iter().map(|host| host.stack.tcp().map(&mut shared)).collect()
 }
 
-fn config(
+/// One end of flow number `index`; `profile` is that of its host, if that has TCP.
+pub(super) fn transport(
     scenario: &Scenario,
     index: usize,
-    flow: &Flow,
     side: Side,
-    (host, profile): (usize, &SharedProfile),
+    profile: Option<&SharedProfile>,
+) -> Transport {
+    let flow = &scenario.flows[index];
+    let [client, server] = [flow.from, flow.to].map(|host| &scenario.hosts[host]);
+    let (own, peer) = match side {
+        Side::Client => (client, server),
+        Side::Server => (server, client),
+    };
+    match (&own.stack, &peer.stack, profile) {
+        (Stack::Tcp(tcp), _, Some(profile)) => {
+            let config = tcp_config(scenario, index, side, (own, tcp, profile));
+            Transport::Tcp(Box::new(Endpoint::new(config)))
+        }
+        (Stack::Quic(own), Stack::Quic(peer), _) => Transport::Quic(Box::new(quic::Endpoint::new(
+            quic_config(flow, index, side, own, peer),
+        ))),
+        // A flow that joins TCP and QUIC is refused.
+        _ => Transport::Outside,
+    }
+}
+
+fn quic_config(
+    flow: &Flow,
+    index: usize,
+    side: Side,
+    own: &QuicStack,
+    peer: &QuicStack,
+) -> quic::Config {
+    let (side, client) = match side {
+        Side::Client => (quic::Side::Client, own),
+        Side::Server => (quic::Side::Server, peer),
+    };
+    quic::Config {
+        profile: own.profile,
+        peer: peer.profile.parameters(),
+        handshake: client.profile.handshake,
+        cc: own.cc,
+        side,
+        flow: FlowId(index as u32),
+        ip: flow.ip,
+    }
+}
+
+fn tcp_config(
+    scenario: &Scenario,
+    index: usize,
+    side: Side,
+    (host, tcp, profile): (&Host, &TcpStack, &SharedProfile),
 ) -> Config {
-    let host = &scenario.hosts[host];
+    let flow = &scenario.flows[index];
     let owner = format!("flow {index} host {}", host.name);
     let stream = |purpose: &str| Stream::named(scenario.seed, &owner, purpose);
     let draw = |purpose: &str| stream(purpose).next_u32();
     Config {
         profile: profile.clone(),
-        algorithm: host.cc,
+        algorithm: tcp.cc,
         side,
         flow: FlowId(index as u32),
         ip: flow.ip,
-        isn: SeqNum(host.isn.unwrap_or_else(|| draw("isn"))),
-        timestamp: host.timestamp.unwrap_or_else(|| draw("timestamp")),
-        clock_phase: host.clock_phase.min(Duration::from_secs(1)),
+        isn: SeqNum(tcp.isn.unwrap_or_else(|| draw("isn"))),
+        timestamp: tcp.timestamp.unwrap_or_else(|| draw("timestamp")),
+        clock_phase: tcp.clock_phase.min(Duration::from_secs(1)),
         tso: host.offload.tso,
         nodelay: flow.nodelay,
         draws: stream("controller"),
         keepalive: flow.keepalive.map(|wanted| {
-            let own = host.profile.keepalive;
+            let own = tcp.profile.keepalive;
             Keepalive {
                 idle: wanted.idle.unwrap_or(own.idle),
                 interval: wanted.interval.unwrap_or(own.interval),

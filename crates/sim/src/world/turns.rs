@@ -7,16 +7,19 @@ use packet::{Dir, Segment};
 use record::{Event, Recorder};
 use tcp::Endpoint;
 
+use super::contents::Header;
 use super::outside::Leaving;
+use super::packet_slots::Packet;
 use super::packets::{Network, cx};
 use super::{CLIENT, SERVER, Wake, World, end_of};
+use crate::card::Received;
 use crate::observer::Observer;
 use crate::scenario::TapPlace;
 use crate::transport::Transport;
 
-/// A segment with options, or a merged one, comes to its end.
+/// An endpoint receives a segment with options, or a merged one.
 #[inline(never)]
-fn hear<R: Recorder>(tcp: &mut Endpoint, cx: &mut Cx<'_, R>, segment: &Segment) {
+fn receive_cold<R: Recorder>(tcp: &mut Endpoint, cx: &mut Cx<'_, R>, segment: &Segment) {
     if segment.merged() {
         let packets = segment.packets().max(u32::from(segment.nsegs)) as u16;
         cx.emit(|| Event::Merged { packets, bytes: segment.payload });
@@ -155,9 +158,14 @@ impl<O: Observer> World<'_, O> {
 
     fn run_card(&mut self, host: u16) {
         let up = self.network.interrupt(host);
-        for segment in &up {
-            let id = self.network.parcels.put(segment);
-            self.deliver(host, id);
+        match &up {
+            Received::Tcp(segments) => {
+                for segment in segments {
+                    let id = self.network.slots.put(segment);
+                    self.deliver(host, id);
+                }
+            }
+            Received::Quic(packets) => packets.iter().for_each(|&id| self.deliver(host, id)),
         }
         self.network.cards[usize::from(host)].give_back(up);
     }
@@ -215,52 +223,50 @@ impl<O: Observer> World<'_, O> {
 
     #[inline(never)]
     fn take_up(&mut self, host: u16, id: PacketId) {
-        let (flow, dir) = self.network.parcels.flow(id);
+        let (flow, dir) = self.network.slots.flow(id);
         let side = if dir == Dir::Forward { SERVER } else { CLIENT };
         let index = end_of(flow.0 as usize, side);
-        let number = self.network.parcels.number(id);
-        let heard = number.is_none()
-            && self.serve_after(index, |network, tcp| {
-                let Network { parcels, observer, now, .. } = network;
-                let mut cx = cx(&mut **observer, *now, host, flow);
-                let carried = parcels.carried(id);
-                if carried.apart {
-                    hear(tcp, &mut cx, parcels.take_apart(id));
-                } else {
-                    tcp.handle_made(&mut cx, || carried.segment());
-                    parcels.release_plain(id);
+        let received = self.serve_after(index, |network, tcp| {
+            let Network { slots, observer, now, .. } = network;
+            let mut cx = cx(&mut **observer, *now, host, flow);
+            let contents = slots.contents(id);
+            // A flow that joins TCP and QUIC is refused.
+            let Header::Tcp(header) = &contents.transport else { return };
+            match header.cold() {
+                Some(number) => receive_cold(tcp, &mut cx, slots.take_cold(id, number)),
+                None => {
+                    tcp.handle_made(&mut cx, || contents.segment(header));
+                    slots.release_inline(id);
                 }
-            });
-        // A flow that joins TCP and QUIC is refused.
-        if !heard {
+            }
+        });
+        if !received {
             cold_path();
-            self.deliver_other(index, id, number);
+            self.deliver_other(index, id);
         }
     }
 
     /// The same for QUIC, for a stack outside, and for one that sleeps.
     #[inline(never)]
-    fn deliver_other(&mut self, index: usize, id: PacketId, number: Option<u32>) {
+    fn deliver_other(&mut self, index: usize, id: PacketId) {
         let end = &mut self.ends[index];
         if end.stack.sleeps() {
             let host = end.host;
             self.rouse(index);
             return self.take_up(host, id);
         }
-        if matches!(end.stack, Transport::Outside) {
-            let segment = self.network.parcels.segment(id);
-            self.outside.push(Leaving {
-                at: self.network.now,
-                host: usize::from(end.host),
-                segment,
-            });
+        let Network { slots, observer, now, .. } = &mut self.network;
+        match (&mut end.stack, slots.packet(id)) {
+            (Transport::Outside, Packet::Tcp(segment)) => {
+                self.outside.push(Leaving { at: *now, host: usize::from(end.host), segment });
+            }
+            (Transport::Quic(quic), Packet::Quic(packet)) => {
+                let mut cx = cx(&mut **observer, *now, end.host, end.flow);
+                quic.handle_segment(&mut cx, packet);
+            }
+            _ => {}
         }
-        if let (Transport::Quic(quic), Some(number)) = (&mut end.stack, number) {
-            let Network { datagrams, observer, now, .. } = &mut self.network;
-            let mut cx = cx(&mut **observer, *now, end.host, end.flow);
-            quic.handle_segment(&mut cx, datagrams.get(number));
-        }
-        self.network.forget(id);
+        slots.release(id);
         self.serve(index);
     }
 }

@@ -14,6 +14,8 @@ use sim::{Observer, Outcome};
 use tcp::profile::Family;
 use units::Instant;
 
+use crate::common::tcp_of;
+
 use path::Road;
 use stack::{End, Stream};
 
@@ -92,7 +94,7 @@ impl Checker {
                 // (docs/freebsd-window-updates.md).
                 let excused = dropped > 0
                     || end.timeouts + end.loss_probes > 0
-                    || host.profile.family == Family::FreeBsd;
+                    || tcp_of(host).profile.family == Family::FreeBsd;
                 assert!(
                     end.sent_again == 0 || excused,
                     "flow {number} {side}: sent again, though nothing was lost"

@@ -11,6 +11,7 @@ use sim::scenario::Host;
 use tcp::profile::ReceiveBufferRule;
 
 use super::Ranges;
+use crate::common::tcp_of;
 
 /// The packets that a burst must become: what is left of it, and the largest piece.
 #[derive(Default)]
@@ -60,15 +61,16 @@ pub(crate) struct End {
 
 impl End {
     pub(crate) fn new(host: &Host) -> Self {
-        let most_buffer = match host.profile.receive_buffer {
+        let profile = &tcp_of(host).profile;
+        let most_buffer = match profile.receive_buffer {
             ReceiveBufferRule::FreeBsd { space, max, .. } => space.max(max).get(),
             ReceiveBufferRule::Linux { rmem, .. } => rmem[1].max(rmem[2]).get(),
             ReceiveBufferRule::Fixed { space } => space.get(),
         };
         // What may be rounded up: to a segment at the start, to the unit of the field always.
-        let rounding = u64::from(host.profile.mtu) + (1 << 14);
+        let rounding = u64::from(profile.mtu) + (1 << 14);
         Self {
-            mtu: u64::from(host.profile.mtu),
+            mtu: u64::from(profile.mtu),
             most_window: most_buffer + rounding,
             isn: None,
             offered: SynOptions::default(),

@@ -7,7 +7,9 @@ use net::link::Limit;
 use packet::IpVersion;
 use record::{Event, Recorder, SenderState, Who};
 use sim::Observer;
-use sim::scenario::{App, Close, Element, Flow, Host, Offload, Path, Scenario, Tap, TapPlace};
+use sim::scenario::{
+    App, Close, Element, Flow, Host, Offload, Path, Scenario, Stack, Tap, TapPlace, TcpStack,
+};
 use tcp::profile::{Family, Profile};
 use units::{Bytes, Duration, Instant, Rate};
 
@@ -35,20 +37,26 @@ pub(crate) fn road(bits_per_second: u64, delay: Duration) -> Vec<Element> {
 /// A host of that profile with the controller of its family, offloads off, no delay of its own.
 pub(crate) fn host(name: &str, profile: &str) -> Host {
     let profile = Profile::named(profile).unwrap();
+    let cc = match profile.family {
+        Family::Linux => cc::Algorithm::Reno,
+        _ => cc::Algorithm::NewReno,
+    };
     Host {
         name: name.into(),
-        cc: match profile.family {
-            Family::Linux => cc::Algorithm::Reno,
-            _ => cc::Algorithm::NewReno,
-        },
-        profile,
-        quic: None,
+        stack: Stack::Tcp(TcpStack::new(profile, cc)),
         offload: Offload::default(),
         delay: Duration::ZERO,
-        clock_phase: Duration::ZERO,
-        isn: None,
-        timestamp: None,
     }
+}
+
+/// The TCP of a host.
+pub(crate) fn tcp_of(host: &Host) -> &TcpStack {
+    host.stack.tcp().expect("a host with TCP")
+}
+
+/// As [`tcp_of`], to be changed.
+pub(crate) fn tcp(host: &mut Host) -> &mut TcpStack {
+    host.stack.tcp_mut().expect("a host with TCP")
 }
 
 /// A flow over path 0 from host 0 to host 1 that writes `bytes` and closes.

@@ -8,7 +8,7 @@ use record::{Off, Who};
 use tcp::{Config, Endpoint, Keepalive, Side, State};
 use units::{Duration, FlowId, Instant, SeqNum, Stream};
 
-use super::common::host;
+use super::common::{host, tcp, tcp_of};
 
 /// Initial sequence number of the endpoint, near the end of the circle.
 const ISN: u32 = 0xffff_f000;
@@ -60,10 +60,11 @@ fn ahead(number: u32, of: u32) -> i64 {
 impl Victim {
     pub(crate) fn new(profile: &str, side: Side, mtu: u32, keepalive: bool) -> Self {
         let mut host = host("victim", profile);
-        host.profile.mtu = mtu;
+        tcp(&mut host).profile.mtu = mtu;
+        let stack = tcp_of(&host);
         let tcp = Endpoint::new(Config {
-            profile: host.profile.into(),
-            algorithm: host.cc,
+            profile: stack.profile.clone().into(),
+            algorithm: stack.cc,
             side,
             flow: FlowId(0),
             ip: IpVersion::V4,

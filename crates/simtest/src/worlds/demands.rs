@@ -63,7 +63,8 @@ pub(super) fn may_wait(flow: &Flow) -> bool {
 fn is_patient(scenario: &Scenario, flow: &Flow) -> bool {
     let Some(wanted) = flow.keepalive else { return true };
     [flow.from, flow.to].iter().all(|&host| {
-        let own = scenario.hosts[host].profile.keepalive;
+        let Some(tcp) = scenario.hosts[host].stack.tcp() else { return true };
+        let own = tcp.profile.keepalive;
         let interval = wanted.interval.unwrap_or(own.interval);
         let count = u64::from(wanted.count.unwrap_or(own.count));
         let idle = wanted.idle.unwrap_or(own.idle);
@@ -97,8 +98,10 @@ impl Patience {
 
     /// `None` where losses go unseen: without a rule of time only packets behind them tell.
     fn of(scenario: &Scenario, flow: &Flow) -> Option<Self> {
-        let ends = [flow.from, flow.to].map(|host| scenario.hosts[host].quic.as_ref());
-        let [Some(one), Some(other)] = ends else { return Some(Self::TCP) };
+        let ends = [flow.from, flow.to].map(|host| scenario.hosts[host].stack.quic());
+        let [Some(one), Some(other)] = ends.map(|end| Some(&end?.profile)) else {
+            return Some(Self::TCP);
+        };
         let sees = |end: &quic::Profile| end.loss.time_eighths.is_some_and(|n| n > 0);
         let usual = |end: &quic::Profile| end.acks.max_delay >= Duration::from_millis(25);
         let outage = if usual(one) && usual(other) { SHORT_OUTAGE } else { Duration::ZERO };
@@ -110,7 +113,7 @@ impl Patience {
 fn survives(scenario: &Scenario, flow: &Flow) -> bool {
     let Some(patience) = Patience::of(scenario, flow) else { return false };
     let Some(path) = scenario.paths.get(flow.path) else { return false };
-    let mtu = |host: &Host| Bytes(u64::from(host.profile.mtu));
+    let mtu = |host: &Host| Bytes(u64::from(host.stack.mtu()));
     let mut faults = Faults {
         largest: scenario.hosts.iter().map(mtu).max().unwrap_or_default(),
         passes: Share::ONE,

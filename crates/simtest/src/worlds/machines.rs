@@ -61,11 +61,9 @@ impl Machine {
         let profile = luck.pick(&quic::profile::NAMES);
         keys.insert("profile".into(), profile.into());
         let mut machine = Self { name, keys, mtu: 1_500 };
-        if luck.once_in(3)
-            && let Some(beside) = Profile::named("rfc")
-        {
-            // What a host with QUIC has is told by the textbook's TCP.
-            machine.set("cc", luck.pick(&controllers(&beside)).into());
+        if luck.once_in(3) {
+            let offered: Vec<&str> = quic::CongestionControl::names().collect();
+            machine.set("cc", luck.pick(&offered).into());
         }
         if luck.once_in(3) {
             let other = luck.magnitude(QUIC_MTU..=9_216);

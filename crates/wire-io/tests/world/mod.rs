@@ -7,7 +7,9 @@ use std::sync::atomic::AtomicBool;
 use packet::IpVersion;
 use packet::wire::Endpoints;
 use sim::Observer;
-use sim::scenario::{App, Close, Element, Flow, Host, Offload, Path, Rule, Scenario};
+use sim::scenario::{
+    App, Close, Element, Flow, Host, Offload, Path, Rule, Scenario, Stack, TcpStack,
+};
 use tcp::profile::{Family, Profile};
 use units::{Bytes, Duration, Ratio};
 use wire_io::{Done, Job, Play, run, space};
@@ -53,14 +55,9 @@ impl World {
         };
         let host = |name: &str| Host {
             name: name.into(),
-            profile: profile.clone(),
-            quic: None,
-            cc,
+            stack: Stack::Tcp(TcpStack::new(profile.clone(), cc)),
             offload: Offload { tso: true, ..Offload::default() },
             delay: Duration::ZERO,
-            clock_phase: Duration::ZERO,
-            isn: None,
-            timestamp: None,
         };
         let scenario = Scenario {
             title: String::new(),

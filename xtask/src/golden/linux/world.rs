@@ -9,7 +9,7 @@ use packet::IpVersion;
 use serde::Deserialize;
 use sim::scenario::{
     App, ByteRange, Close, During, Element, Flow, Host, Offload, Only, Path, Reads, Receive, Rule,
-    Scenario, reverse,
+    Scenario, Stack, TcpStack, reverse,
 };
 use tcp::profile::{Profile, ReceiveBufferRule};
 use units::{Bytes, Duration, Offset, Rate};
@@ -176,14 +176,9 @@ impl Truth {
         let profile = Profile::named("linux-6.18").ok_or("no profile")?;
         let host = |name: &str, cc, profile, offload, delay| Host {
             name: name.to_owned(),
-            profile,
-            quic: None,
-            cc,
+            stack: Stack::Tcp(TcpStack { clock_phase: tick, ..TcpStack::new(profile, cc) }),
             offload,
             delay,
-            clock_phase: tick,
-            isn: None,
-            timestamp: None,
         };
         let mut receiver = profile.clone();
         if let Some(rcvbuf) = self.receiver_arguments.rcvbuf {

@@ -60,8 +60,11 @@ fn enter(hosts: &[(usize, String)]) {
 /// The congestion control of each host; one with a profile of another system keeps this system's.
 fn congestion(scenario: &Scenario) -> Result<Vec<(usize, &'static str)>, Failure> {
     let hosts = scenario.hosts.iter().enumerate();
-    let linux = hosts.filter(|(_, host)| host.quic.is_none() && space::is_linux(&host.profile));
-    linux.map(|(index, host)| Ok((index, kernel_name(host)?))).collect()
+    let linux = hosts.filter_map(|(index, host)| {
+        let tcp = host.stack.tcp().filter(|tcp| space::is_linux(&tcp.profile))?;
+        Some(kernel_name(&host.name, tcp).map(|name| (index, name)))
+    });
+    linux.collect()
 }
 
 /// `HOST=COMMAND`.

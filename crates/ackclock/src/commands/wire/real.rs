@@ -10,7 +10,7 @@ use record::Off;
 use runner::wire_report::{BytesReport, ModelReport, TimingReport, WireReport, hex};
 use scenario::Loaded;
 use sim::Observer;
-use sim::scenario::{Flow, Host, Scenario};
+use sim::scenario::{Flow, Host, Scenario, TcpStack};
 use trace::pcapng::Section;
 use units::{Duration, FlowId};
 use wire_io::{Done, Job, Play, space};
@@ -92,26 +92,27 @@ pub(super) fn flows(scenario: &Scenario) -> Vec<Endpoints> {
 /// The kernel's name of what real senders run.
 fn congestion(senders: &[&Host]) -> Result<Option<String>, Failure> {
     let Some(first) = senders.first() else { return Ok(None) };
-    if let Some(other) = senders.iter().find(|host| host.cc != first.cc) {
+    let Some(tcp) = first.stack.tcp() else { return Ok(None) };
+    let differs = |host: &&&Host| host.stack.tcp().is_none_or(|other| other.cc != tcp.cc);
+    if let Some(other) = senders.iter().find(differs) {
         let message = format!(
             "{} and {} are real and send with different congestion control",
             first.name, other.name
         );
         return Err(Failure::new(message));
     }
-    kernel_name(first).map(|name| Some(name.to_owned()))
+    kernel_name(&first.name, tcp).map(|name| Some(name.to_owned()))
 }
 
-/// The kernel's name of a host's congestion control.
-pub(super) fn kernel_name(host: &Host) -> Result<&'static str, Failure> {
-    match host.cc {
+/// The kernel's name of the congestion control of the host called `host`.
+pub(super) fn kernel_name(host: &str, tcp: &TcpStack) -> Result<&'static str, Failure> {
+    match tcp.cc {
         cc::Algorithm::Reno => Ok("reno"),
         cc::Algorithm::Bbr => Ok("bbr"),
         cc::Algorithm::Cubic(cc::cubic::Variant::Linux) => Ok("cubic"),
         other => {
-            let message = format!("{} is real, and Linux has no {:?}", host.name, other.name());
-            let hint =
-                format!("--set host.{}.cc=reno, or cubic with a profile of Linux", host.name);
+            let message = format!("{host} is real, and Linux has no {:?}", other.name());
+            let hint = format!("--set host.{host}.cc=reno, or cubic with a profile of Linux");
             Err(Failure::new(message).hint(hint))
         }
     }

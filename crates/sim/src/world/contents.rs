@@ -1,0 +1,142 @@
+//! The contents of a packet slot: what most segments carry, in less than half of their room, or the
+//! handle of a QUIC packet.
+
+use packet::{Dir, Flags, IpVersion, Options, Segment, Timestamps};
+use units::{FlowId, SeqNum};
+
+use crate::datagrams::DatagramId;
+
+/// The contents of a packet. The fields of its IP header and of its payload come first, in the order of
+/// [`Segment`], so that neighbours are copied together.
+#[derive(Debug, Clone, Copy, Default)]
+#[repr(C)]
+pub(super) struct Contents {
+    pub(super) flow: FlowId,
+    /// Of the first payload byte: TCP's sequence number, or the low bits of the offset in a QUIC
+    /// stream.
+    pub(super) seq: SeqNum,
+    pub(super) payload: u32,
+    pub(super) dir: Dir,
+    pub(super) ip: IpVersion,
+    pub(super) ecn: u8,
+    pub(super) transport: Header,
+}
+
+/// Half a cache line: a flight is tens of thousands of them.
+const _: () = assert!(size_of::<Contents>() <= 32);
+
+/// The header of the transport.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Header {
+    Tcp(TcpHeader),
+    /// The QUIC packet is stored in [`Datagrams`](crate::datagrams::Datagrams).
+    Quic(DatagramId),
+}
+
+impl Default for Header {
+    fn default() -> Self {
+        Self::Tcp(TcpHeader::default())
+    }
+}
+
+/// The header of a TCP segment.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct TcpHeader {
+    pub(super) ack: SeqNum,
+    stamps: Timestamps,
+    window: u16,
+    pub(super) flags: Flags,
+    form: Form,
+}
+
+/// How the options of a segment are stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[repr(u8)]
+enum Form {
+    /// It has none.
+    #[default]
+    Plain,
+    /// It has timestamps and no others.
+    Stamped,
+    /// The whole segment is stored in the cold pool, under the number in `stamps.val`.
+    Cold,
+}
+
+impl TcpHeader {
+    #[inline(always)]
+    fn of(segment: &Segment, form: Form, stamps: Timestamps) -> Self {
+        Self { ack: segment.ack, stamps, window: segment.window, flags: segment.flags, form }
+    }
+
+    /// The number of the segment in the cold pool, if it is stored there.
+    #[inline(always)]
+    pub(super) fn cold(&self) -> Option<u32> {
+        (self.form == Form::Cold).then_some(self.stamps.val)
+    }
+}
+
+impl Contents {
+    /// Those of a segment, unless it has more than fits.
+    #[inline(always)]
+    pub(super) fn inline(segment: &Segment) -> Option<Self> {
+        let more = segment.gso_size | segment.nsegs != 0;
+        if more || !matches!(segment.options, Options::None) {
+            return None;
+        }
+        let form = if segment.timestamps.is_some() { Form::Stamped } else { Form::Plain };
+        let stamps = segment.timestamps.unwrap_or_default();
+        Some(Self::of(segment, Header::Tcp(TcpHeader::of(segment, form, stamps))))
+    }
+
+    /// Those of a segment that is stored in the cold pool under that number.
+    pub(super) fn cold(segment: &Segment, number: u32) -> Self {
+        let stamps = Timestamps { val: number, ecr: 0 };
+        Self::of(segment, Header::Tcp(TcpHeader::of(segment, Form::Cold, stamps)))
+    }
+
+    /// Those of a QUIC packet that is stored under that number.
+    pub(super) fn quic(packet: &quic::Packet, id: DatagramId) -> Self {
+        Self {
+            flow: packet.flow,
+            seq: SeqNum(packet.stream.map_or(0, |chunk| chunk.offset) as u32),
+            payload: packet.payload(),
+            dir: packet.dir,
+            ip: packet.ip,
+            ecn: 0,
+            transport: Header::Quic(id),
+        }
+    }
+
+    #[inline(always)]
+    fn of(segment: &Segment, transport: Header) -> Self {
+        Self {
+            flow: segment.flow,
+            seq: segment.seq,
+            payload: segment.payload,
+            dir: segment.dir,
+            ip: segment.ip,
+            ecn: segment.ecn,
+            transport,
+        }
+    }
+
+    /// The segment with that header, which is not stored in the cold pool.
+    #[inline(always)]
+    pub(super) fn segment(&self, tcp: &TcpHeader) -> Segment {
+        Segment {
+            flow: self.flow,
+            seq: self.seq,
+            payload: self.payload,
+            dir: self.dir,
+            ip: self.ip,
+            ecn: self.ecn,
+            flags: tcp.flags,
+            ack: tcp.ack,
+            window: tcp.window,
+            gso_size: 0,
+            nsegs: 0,
+            timestamps: (tcp.form == Form::Stamped).then_some(tcp.stamps),
+            options: Options::None,
+        }
+    }
+}
