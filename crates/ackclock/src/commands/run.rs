@@ -1,42 +1,34 @@
-//! `ackclock run`: a scenario in virtual time, watched as the arguments ask.
+//! `ackclock run`: a scenario in virtual time, with the outputs that the arguments ask for.
 
+mod outputs;
 mod watchers;
 
-use std::io::{self, BufWriter, Write as _};
+use std::io::{self, BufWriter};
 use std::path::Path;
 use std::process::ExitCode;
 
-use export::capture::{self, Capture, TraceLines};
-#[cfg(feature = "parquet")]
-use export::columns::{EventColumns, write_series};
+use export::capture::{self, TraceLines};
 use export::curves::Curves;
-use export::kernel_log::{BlackBox, Side, Siftr};
-use export::qlog::Qlog;
+use export::kernel_log::Side;
 use pages::run_page::RunStory;
 use runner::run_report::{RunReport, table};
 use runner::series::SenderSeries;
 use runner::sharing::{self, Sharing};
-use scenario::nearest;
+use scenario::{Loaded, nearest};
 use sim::scenario::{Host, Scenario, TapPlace};
 use sim::{Observer, Outcome, Watch};
-use trace::csv::CsvRecorder;
-use trace::qlog::Form as QlogKind;
-use trace::series::Form;
-use trace::siftr::Generation;
 
 use super::load_scenario;
-use crate::cli::{QlogForm, RunArgs, SiftrVersion};
+use crate::cli::RunArgs;
 use crate::failure::Failure;
 use crate::output::{OutFile, print, standard_output, written};
 use crate::progress::Progress;
+use outputs::{Asked, Begun, Results, Run, Source};
 use watchers::Taps;
 
-pub(super) use watchers::Rows;
+pub(super) use watchers::{Logs, Rows};
 
-/// What columns may be written to.
-const TABLES: &str = "--csv, --jsonl or --parquet";
-
-pub(super) fn run(args: RunArgs) -> Result<ExitCode, Failure> {
+pub(super) fn run(mut args: RunArgs) -> Result<ExitCode, Failure> {
     super::needs_features(args.parquet.is_some(), args.png.is_some())?;
     if args.scenario.file.is_none()
         && let Some(Some(host)) = &args.tcpdump
@@ -45,237 +37,138 @@ pub(super) fn run(args: RunArgs) -> Result<ExitCode, Failure> {
             format!("no scenario file given: {host:?} is taken for the host of --tcpdump");
         return Err(Failure::new(message).hint("put the file first: run FILE.toml --tcpdump"));
     }
-    let (file, loaded) = load_scenario(args.scenario)?;
-    // A tap changes nothing in a run, nor in the text that stands for it.
+    let (file, loaded) = load_scenario(core::mem::take(&mut args.scenario))?;
+    // A tap changes nothing in a run, and the checksum is that of the text.
     let mut scenario = loaded.scenario.clone();
     let trace_tap = match &args.tcpdump {
         Some(host) => Some(trace_tap(&mut scenario, host.as_deref())?),
         None => None,
     };
-    let pcap = args.pcap.as_deref().map(|path| create(path, &file)).transpose()?;
-    let csv = args.csv.as_deref().map(|path| create(path, &file)).transpose()?;
-    let svg = args.svg.as_deref().map(|path| create(path, &file)).transpose()?;
-    let jsonl = args.jsonl.as_deref().map(|path| create(path, &file)).transpose()?;
-    let png_path = args.png.as_deref();
-    let png = png_path.map(|path| create(path, &file)).transpose()?;
-    let parquet_path = args.parquet.as_deref();
-    let parquet = parquet_path.map(|path| create(path, &file)).transpose()?;
-    let report = args.report.as_deref().map(|path| create(path, &file)).transpose()?;
-    let bblog = args.bblog.as_deref().map(|path| create(path, &file)).transpose()?;
-    let siftr = args.siftr.as_deref().map(|path| create(path, &file)).transpose()?;
-    let qlog = args.qlog.as_deref().map(|path| create(path, &file)).transpose()?;
-    apart(&[
-        ("--pcap", &pcap, args.pcap.as_deref()),
-        ("--csv", &csv, args.csv.as_deref()),
-        ("--svg", &svg, args.svg.as_deref()),
-        ("--jsonl", &jsonl, args.jsonl.as_deref()),
-        ("--parquet", &parquet, parquet_path),
-        ("--png", &png, png_path),
-        ("--report", &report, args.report.as_deref()),
-        ("--bblog", &bblog, args.bblog.as_deref()),
-        ("--siftr", &siftr, args.siftr.as_deref()),
-        ("--qlog", &qlog, args.qlog.as_deref()),
-    ])?;
+    let asked = outputs::create_all(&args, &file)?;
+    let wants = |source| asked.iter().any(|one| one.output.source(&args) == source);
     let plan = args.thinning.plan("--columns", args.columns.as_deref())?;
-    if plan.is_some() && csv.is_none() && jsonl.is_none() && parquet.is_none() {
-        return Err(Failure::new(format!("--columns needs {TABLES}")));
+    if plan.is_some() && !wants(Source::Columns) {
+        return Err(Failure::new("--columns needs --csv, --jsonl or --parquet"));
     }
-    // With columns, the rows are those of the columns and not of all events.
-    let (csv, columns_csv) = if plan.is_some() { (None, csv) } else { (csv, None) };
-    #[cfg_attr(not(feature = "parquet"), expect(unused_variables, reason = "refused above"))]
-    let (parquet, columns_parquet) = if plan.is_some() { (None, parquet) } else { (parquet, None) };
-    let wanted = bblog.is_some() || siftr.is_some() || qlog.is_some();
-    let logged = match (wanted, &args.log_flow) {
-        (true, name) => {
-            let side = logged(&mut scenario, name.as_deref())?;
-            let kernels = [("--bblog", bblog.is_some()), ("--siftr", siftr.is_some())];
-            if let Some((option, _)) = kernels.into_iter().find(|(_, asked)| *asked) {
-                let host = &scenario.hosts[usize::from(side.host.0)];
-                has_tcp(host, &format!("{option} is a log of FreeBSD's TCP"))?;
-            }
-            Some(side)
-        }
-        (false, Some(_)) => {
+    let sender = match asked.iter().any(|one| one.output.logs_sender()) {
+        true => Some(logged(&mut scenario, args.log_flow.as_deref())?),
+        false if args.log_flow.is_some() => {
             return Err(Failure::new("--log-flow needs --bblog, --siftr or --qlog"));
         }
-        (false, None) => None,
+        false => None,
     };
-    let capture_taps: Vec<usize> = match loaded.scenario.taps.len() {
-        0 if pcap.is_some() => {
-            let sender = sender(&scenario);
-            has_tcp(&scenario.hosts[sender], "--pcap writes packets of TCP")?;
-            vec![capture::tap(&mut scenario, sender, TapPlace::Stack)]
-        }
-        taps => (0..taps).collect(),
-    };
-
-    let mut story = report.is_some().then(|| RunStory::of(&mut scenario));
+    for one in &asked {
+        one.output.prepare(&loaded, &mut scenario, sender)?;
+    }
+    let mut story = wants(Source::Page).then(|| RunStory::of(&mut scenario));
     let scenario = &scenario;
+    let curves = wants(Source::Curves).then(|| Curves::new(scenario));
+    let files_wanted = !asked.is_empty();
+
     let comment = format!("{}\nscenario sha256 {}", scenario.title, loaded.sha256);
-    let capture = pcap.map(|out| Capture::new(scenario, &capture_taps, &comment, out));
-    let rows_wanted = csv.is_some() || parquet.is_some() || logged.is_some();
-    let charted = svg.is_some() || png.is_some();
-    let files_wanted =
-        capture.is_some() || rows_wanted || charted || plan.is_some() || story.is_some();
+    let run = Run { args: &args, loaded: &loaded, scenario, comment: &comment, sender };
+    let (mut captures, mut logs, mut later) = (Logs::new(), Logs::new(), Vec::new());
+    for one in asked {
+        let source = one.output.source(&args);
+        let Asked { output, path, file } = one.begin(&run)?;
+        match file {
+            Begun::Log(capture) if source == Source::Taps => captures.add(path, capture),
+            Begun::Log(log) => logs.add(path, log),
+            Begun::Later(file) => later.push(Asked { output, path, file }),
+        }
+    }
+    let columns = plan.map(|plan| SenderSeries::new(scenario, &plan));
+    let mut rows = Rows { logs, curves, columns };
     let mut taps = Taps {
         lines: trace_tap
             .map(|tap| TraceLines::new(scenario, tap, BufWriter::new(standard_output()))),
-        capture: capture.transpose().map_err(|error| failed(args.pcap.as_deref(), &error))?,
+        captures,
         progress: Progress::new(scenario.duration),
         files_wanted,
     };
     // A page shows the queues of a single flow too.
-    let is_told = Sharing::concerns(scenario);
-    let mut seen = (is_told || story.is_some()).then(|| Sharing::new(scenario));
-    let outcome = if rows_wanted || charted || plan.is_some() {
-        let mut rows = Rows {
-            csv: csv.map(CsvRecorder::new),
-            curves: charted.then(|| Curves::new(scenario)),
-            series: plan.map(|plan| SenderSeries::new(scenario, &plan)),
-            bblog: None,
-            siftr: None,
-            qlog: None,
-            #[cfg(feature = "parquet")]
-            parquet: None,
-        };
-        #[cfg(feature = "parquet")]
-        if let Some(out) = parquet {
-            let table = EventColumns::new(scenario, &loaded.sha256, out);
-            rows.parquet = Some(table.map_err(|error| failed(parquet_path, &error))?);
-        }
-        if let (Some(side), Some(out)) = (logged, bblog) {
-            let log = BlackBox::new(scenario, side, &comment, out);
-            rows.bblog = Some(log.map_err(|error| failed(args.bblog.as_deref(), &error))?);
-        }
-        if let (Some(side), Some(out)) = (logged, siftr) {
-            let log = Siftr::new(scenario, side, generation(args.siftr_version), out);
-            rows.siftr = Some(log.map_err(|error| failed(args.siftr.as_deref(), &error))?);
-        }
-        if let (Some(side), Some(out)) = (logged, qlog) {
-            let log = Qlog::new(scenario, side, &loaded.sha256, form(args.qlog_form), out);
-            rows.qlog = Some(log.map_err(|error| failed(args.qlog.as_deref(), &error))?);
-        }
-        let watched = Watch(rows, taps);
-        let (outcome, told, Watch(rows, watched)) = watch(scenario, story, watched, seen.as_mut())?;
-        taps = watched;
-        story = told;
-        if let Some(csv) = rows.csv {
-            csv.finish().map_err(|error| failed(args.csv.as_deref(), &error))?.commit()?;
-        }
-        if let Some(log) = rows.bblog {
-            log.finish().map_err(|error| failed(args.bblog.as_deref(), &error))?.commit()?;
-        }
-        if let Some(log) = rows.siftr {
-            log.finish().map_err(|error| failed(args.siftr.as_deref(), &error))?.commit()?;
-        }
-        if let Some(log) = rows.qlog {
-            log.finish().map_err(|error| failed(args.qlog.as_deref(), &error))?.commit()?;
-        }
-        #[cfg(feature = "parquet")]
-        if let Some(table) = rows.parquet {
-            table.finish().map_err(|error| failed(parquet_path, &error))?.commit()?;
-        }
-        if let Some(curves) = rows.curves {
-            let chart = curves.to_svg(&scenario.title, &subtitle(&file, scenario));
-            if let Some(mut out) = svg {
-                let written = out.write_all(chart.as_bytes());
-                written.map_err(|error| failed(args.svg.as_deref(), &error))?;
-                out.commit()?;
-            }
-            if let Some(mut out) = png {
-                let written = out.write_all(&crate::png::of_svg(&chart)?);
-                written.map_err(|error| failed(png_path, &error))?;
-                out.commit()?;
-            }
-        }
-        if let Some(series) = rows.series {
-            let mut collector = series.into_collector();
-            let outputs = [
-                (columns_csv, Form::Csv, args.csv.as_deref()),
-                (jsonl, Form::JsonLines, args.jsonl.as_deref()),
-            ];
-            for (out, form, path) in outputs {
-                let Some(mut out) = out else { continue };
-                collector.write(form, &mut out).map_err(|error| failed(path, &error))?;
-                out.commit()?;
-            }
-            #[cfg(feature = "parquet")]
-            if let Some(out) = columns_parquet {
-                let written = write_series(&mut collector, scenario, &loaded.sha256, out);
-                written.map_err(|error| failed(parquet_path, &error))?.commit()?;
-            }
-        }
-        outcome
+    let is_shared = Sharing::concerns(scenario);
+    let mut sharing = (is_shared || story.is_some()).then(|| Sharing::new(scenario));
+    let outcome = if rows.is_empty() {
+        watch(scenario, story.as_mut(), &mut taps, sharing.as_mut())?
     } else {
-        let (outcome, told, watched) = watch(scenario, story, taps, seen.as_mut())?;
-        taps = watched;
-        story = told;
-        outcome
+        let mut all = Watch(&mut rows, &mut taps);
+        watch(scenario, story.as_mut(), &mut all, sharing.as_mut())?
     };
-    if let (Some(story), Some(mut out)) = (story, report) {
-        let page = story.page(&loaded, &outcome, &name_of(&file), seen.as_ref());
-        page.write(&mut out).map_err(|error| failed(args.report.as_deref(), &error))?;
-        out.commit()?;
-    }
-    let seen = seen.filter(|_| is_told);
-    drop(taps.progress);
-    if let Some(capture) = taps.capture {
-        capture.finish().map_err(|error| failed(args.pcap.as_deref(), &error))?.commit()?;
-    }
-    match taps.lines {
+
+    rows.logs.finish()?;
+    let subtitle = subtitle(&file, scenario);
+    let mut results = Results {
+        loaded: &loaded,
+        outcome: &outcome,
+        name: name_of(&file),
+        chart: rows.curves.map(|curves| curves.to_svg(&scenario.title, &subtitle)),
+        columns: rows.columns.map(SenderSeries::into_collector),
+        story,
+        sharing: sharing.as_ref(),
+    };
+    later.into_iter().try_for_each(|one| one.write(&mut results))?;
+    let Taps { lines, captures, progress, .. } = taps;
+    drop(progress);
+    captures.finish()?;
+    match lines {
         Some(lines) => written(lines.finish().map(drop))?,
-        None if args.json => {
-            let report = RunReport::new(&loaded, &outcome);
-            let report = match &seen {
-                Some(seen) => report.with(seen, &loaded, &outcome),
-                None => report,
-            };
-            print(&report.to_json())?;
-        }
         None => {
-            print(&table(&loaded, &outcome))?;
-            if let Some(seen) = &seen {
-                print(&format!("\n{}", sharing::text(&seen.report(scenario, &outcome))))?;
-            }
+            let sharing = sharing.filter(|_| is_shared);
+            print(&result(args.json, &loaded, &outcome, sharing.as_ref()))?;
         }
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Runs the scenario under all who watch; what they saw is given back.
+/// The result of a run as JSON or as a table.
+fn result(json: bool, loaded: &Loaded, outcome: &Outcome, sharing: Option<&Sharing>) -> String {
+    if json {
+        let report = RunReport::new(loaded, outcome);
+        return match sharing {
+            Some(sharing) => report.with(sharing, loaded, outcome).to_json(),
+            None => report.to_json(),
+        };
+    }
+    let mut text = table(loaded, outcome);
+    if let Some(sharing) = sharing {
+        text += &format!("\n{}", sharing::text(&sharing.report(&loaded.scenario, outcome)));
+    }
+    text
+}
+
+/// Runs the scenario under all observers.
 fn watch<O: Observer>(
     scenario: &Scenario,
-    story: Option<RunStory>,
-    mut others: O,
-    seen: Option<&mut Sharing>,
-) -> Result<(Outcome, Option<RunStory>, O), Failure> {
-    // A page wants to be told of every packet, which others need not pay for.
-    let Some(story) = story else {
-        return Ok((simulate(scenario, &mut others, seen)?, None, others));
-    };
-    let mut all = Watch(story, others);
-    let outcome = simulate(scenario, &mut all, seen)?;
-    Ok((outcome, Some(all.0), all.1))
+    story: Option<&mut RunStory>,
+    others: &mut O,
+    sharing: Option<&mut Sharing>,
+) -> Result<Outcome, Failure> {
+    // A page needs every packet, for which others need not pay.
+    match story {
+        Some(story) => simulate(scenario, &mut Watch(story, others), sharing),
+        None => simulate(scenario, others, sharing),
+    }
 }
 
 fn simulate<O: Observer>(
     scenario: &Scenario,
     observer: &mut O,
-    seen: Option<&mut Sharing>,
+    sharing: Option<&mut Sharing>,
 ) -> Result<Outcome, Failure> {
-    let outcome = match seen {
-        Some(seen) => sim::run(scenario, &mut Watch(seen, observer)),
+    let outcome = match sharing {
+        Some(sharing) => sim::run(scenario, &mut Watch(sharing, observer)),
         None => sim::run(scenario, observer),
     };
     outcome.map_err(|error| Failure::new(format!("the scenario cannot be run: {error}")))
 }
 
-/// The host whose view of a run is meant where none is named.
-fn sender(scenario: &Scenario) -> usize {
+/// The sender of the first flow: the default host of an output.
+fn first_sender(scenario: &Scenario) -> usize {
     scenario.flows.first().map_or(0, |flow| flow.from)
 }
 
-/// Refuses a host that has QUIC: `why` no such output is written of it.
+/// Refuses a host that has QUIC; `why` says that the output is of TCP.
 fn has_tcp(host: &Host, why: &str) -> Result<(), Failure> {
     if host.stack.tcp().is_some() {
         return Ok(());
@@ -288,7 +181,7 @@ fn has_tcp(host: &Host, why: &str) -> Result<(), Failure> {
 fn trace_tap(scenario: &mut Scenario, host: Option<&str>) -> Result<usize, Failure> {
     let names = || scenario.hosts.iter().map(|host| host.name.as_str());
     let index = match host {
-        None => sender(scenario),
+        None => first_sender(scenario),
         Some(host) => names().position(|name| name == host).ok_or_else(|| {
             let failure = Failure::new(format!("--tcpdump: there is no host {host:?}"));
             let all = names().collect::<Vec<_>>().join(", ");
@@ -317,21 +210,6 @@ fn logged(scenario: &mut Scenario, flow: Option<&str>) -> Result<Side, Failure> 
         })?,
     };
     Side::sender(scenario, index).ok_or_else(|| Failure::new("the scenario has no flow to log"))
-}
-
-const fn generation(version: SiftrVersion) -> Generation {
-    match version {
-        SiftrVersion::V1_2 => Generation::V1_2,
-        SiftrVersion::V1_3 => Generation::V1_3,
-        SiftrVersion::V2 => Generation::V2,
-    }
-}
-
-const fn form(form: QlogForm) -> QlogKind {
-    match form {
-        QlogForm::Current => QlogKind::Current,
-        QlogForm::Qvis => QlogKind::Qvis,
-    }
 }
 
 /// Refuses one file for two outputs.

@@ -1,29 +1,56 @@
-//! Who watches a run: taps, rows and logs.
+//! The observers of a run: taps, the rows of events, the progress bar.
 
 use core::ops::ControlFlow;
 use std::io::{BufWriter, ErrorKind, StdoutLock};
+use std::path::Path;
 use std::process;
 
-use export::capture::{Capture, TraceLines};
+use export::capture::TraceLines;
 use export::curves::Curves;
-use export::kernel_log::{BlackBox, Siftr};
-use export::qlog::Qlog;
 use packet::Segment;
 use record::{Event, Recorder, Sender, SenderState, Who};
 use runner::series::SenderSeries;
 use sim::Observer;
-use trace::csv::CsvRecorder;
 use units::Instant;
 
+use super::outputs::{RunLog, finish};
 use crate::failure::{FAILED, Failure};
-use crate::output::OutFile;
 use crate::progress::Progress;
 use crate::visible::Visible;
 
-/// What looks through the taps, and the progress bar.
+/// Files that are written while a run goes on.
+pub(in crate::commands) struct Logs<'s>(Vec<(&'s Path, Box<dyn RunLog + 's>)>);
+
+impl<'s> Logs<'s> {
+    pub(in crate::commands) const fn new() -> Self {
+        Self(Vec::new())
+    }
+
+    pub(in crate::commands) fn add(&mut self, path: &'s Path, log: Box<dyn RunLog + 's>) {
+        self.0.push((path, log));
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn each(&mut self) -> impl Iterator<Item = &mut Box<dyn RunLog + 's>> {
+        self.0.iter_mut().map(|(_, log)| log)
+    }
+
+    /// Completes the files.
+    ///
+    /// # Errors
+    /// The first error of any file; those after it are not completed.
+    pub(in crate::commands) fn finish(self) -> Result<(), Failure> {
+        self.0.into_iter().try_for_each(|(path, log)| finish(log, path))
+    }
+}
+
+/// The observers of packets at taps, and the progress bar.
 pub(super) struct Taps<'s> {
     pub(super) lines: Option<TraceLines<'s, BufWriter<Visible<StdoutLock<'static>>>>>,
-    pub(super) capture: Option<Capture<'s, OutFile>>,
+    pub(super) captures: Logs<'s>,
     pub(super) progress: Progress,
     pub(super) files_wanted: bool,
 }
@@ -51,9 +78,7 @@ impl Observer for Taps<'_> {
                 });
             }
         }
-        if let Some(capture) = &mut self.capture {
-            capture.tap(at, tap, outbound, segment);
-        }
+        self.captures.each().for_each(|log| log.tap(at, tap, outbound, segment));
     }
 
     fn progress(&mut self, now: Instant) -> ControlFlow<()> {
@@ -62,26 +87,21 @@ impl Observer for Taps<'_> {
     }
 }
 
-/// What is told of every event: rows, curves and the kernel's logs, as asked for.
-pub(in crate::commands) struct Rows {
-    pub(in crate::commands) csv: Option<CsvRecorder<OutFile>>,
+/// The observers of events: logs, curves and columns, as asked for.
+pub(in crate::commands) struct Rows<'s> {
+    pub(in crate::commands) logs: Logs<'s>,
     pub(in crate::commands) curves: Option<Curves>,
-    pub(in crate::commands) series: Option<SenderSeries>,
-    pub(in crate::commands) bblog: Option<BlackBox<OutFile>>,
-    pub(in crate::commands) siftr: Option<Siftr<OutFile>>,
-    pub(in crate::commands) qlog: Option<Qlog<OutFile>>,
-    #[cfg(feature = "parquet")]
-    pub(in crate::commands) parquet: Option<export::columns::EventColumns<OutFile>>,
+    pub(in crate::commands) columns: Option<SenderSeries>,
 }
 
-impl Recorder for Rows {
+impl Recorder for Rows<'_> {
     const ON: bool = true;
 
     fn record(&mut self, at: Instant, who: Who, event: Event, state: Option<&SenderState>) {
-        if let Some(series) = &mut self.series {
-            series.record(at, who, event, state);
+        if let Some(columns) = &mut self.columns {
+            columns.record(at, who, event, state);
         }
-        self.record_other(at, who, event, state);
+        self.record_row(at, who, event, state);
     }
 
     fn record_sender(
@@ -92,67 +112,37 @@ impl Recorder for Rows {
         sender: &impl Sender,
     ) {
         let event = event();
-        if let Some(series) = &mut self.series {
-            series.record_sender(at, who, || event, sender);
+        if let Some(columns) = &mut self.columns {
+            columns.record_sender(at, who, || event, sender);
         }
-        if self.wants_all() {
-            self.record_other(at, who, event, Some(&sender.row()));
+        // Columns alone need no row of every event.
+        if !self.logs.is_empty() || self.curves.is_some() {
+            self.record_row(at, who, event, Some(&sender.row()));
         }
     }
 }
 
-impl Rows {
-    /// Does anybody want to know of every event?
-    fn wants_all(&self) -> bool {
-        #[cfg(feature = "parquet")]
-        if self.parquet.is_some() {
-            return true;
-        }
-        let Self { csv, curves, bblog, siftr, qlog, .. } = self;
-        let logs = bblog.is_some() || siftr.is_some() || qlog.is_some();
-        logs || csv.is_some() || curves.is_some()
+impl Rows<'_> {
+    /// Whether nothing records events.
+    pub(super) fn is_empty(&self) -> bool {
+        self.logs.is_empty() && self.curves.is_none() && self.columns.is_none()
     }
 
-    /// Tells all but the series.
-    fn record_other(&mut self, at: Instant, who: Who, event: Event, state: Option<&SenderState>) {
-        if let Some(csv) = &mut self.csv {
-            csv.record(at, who, event, state);
-        }
+    /// Records an event for all but the columns.
+    fn record_row(&mut self, at: Instant, who: Who, event: Event, state: Option<&SenderState>) {
         if let Some(curves) = &mut self.curves {
             curves.record(at, who, event, state);
         }
-        if let Some(log) = &mut self.bblog {
-            log.record(at, who, event, state);
-        }
-        if let Some(log) = &mut self.siftr {
-            log.record(at, who, event, state);
-        }
-        if let Some(log) = &mut self.qlog {
-            log.record(at, who, event, state);
-        }
-        #[cfg(feature = "parquet")]
-        if let Some(table) = &mut self.parquet {
-            table.record(at, who, event, state);
-        }
+        self.logs.each().for_each(|log| log.record(at, who, event, state));
     }
 }
 
-impl Observer for Rows {
+impl Observer for Rows<'_> {
     fn tap(&mut self, at: Instant, tap: usize, outbound: bool, segment: &Segment) {
-        if let Some(log) = &mut self.bblog {
-            log.tap(at, tap, outbound, segment);
-        }
-        if let Some(log) = &mut self.siftr {
-            log.tap(at, tap, outbound, segment);
-        }
-        if let Some(log) = &mut self.qlog {
-            log.tap(at, tap, outbound, segment);
-        }
+        self.logs.each().for_each(|log| log.tap(at, tap, outbound, segment));
     }
 
     fn datagram(&mut self, at: Instant, tap: usize, outbound: bool, packet: &quic::Packet) {
-        if let Some(log) = &mut self.qlog {
-            log.datagram(at, tap, outbound, packet);
-        }
+        self.logs.each().for_each(|log| log.datagram(at, tap, outbound, packet));
     }
 }

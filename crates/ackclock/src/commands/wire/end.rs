@@ -19,9 +19,8 @@ use units::{Duration, FlowId, HostId};
 use super::real::{Real, flows, model, prepare, report, tell};
 use crate::cli::EndArgs;
 use crate::commands::load_scenario;
-use crate::commands::run::{Rows, apart, create, failed, subtitle};
+use crate::commands::run::{Logs, Rows, apart, create, failed, subtitle};
 use crate::failure::Failure;
-use crate::output::OutFile;
 
 /// How often a real sender is asked for its state.
 const POLL: Duration = Duration::from_millis(10);
@@ -54,26 +53,19 @@ pub(super) fn run(mut args: EndArgs, sends: bool) -> Result<ExitCode, Failure> {
     let mut scenario = loaded.scenario.clone();
     let comment = format!("{}\nscenario sha256 {}", scenario.title, loaded.sha256);
     let curves = svg.is_some().then(|| Curves::new(&scenario));
-    let mut rows = Rows {
-        csv: csv.map(CsvRecorder::new),
-        curves,
-        series: None,
-        bblog: None,
-        siftr: None,
-        qlog: None,
-        #[cfg(feature = "parquet")]
-        parquet: None,
-    };
-    if bblog.is_some() || qlog.is_some() {
-        let side = own_side(&mut scenario, inside, sends);
-        if let Some(out) = bblog {
-            let log = BlackBox::new(&scenario, side, &comment, out);
-            rows.bblog = Some(log.map_err(|error| failed(args.bblog.as_deref(), &error))?);
-        }
-        if let Some(out) = qlog {
-            let log = Qlog::new(&scenario, side, &loaded.sha256, Form::Current, out);
-            rows.qlog = Some(log.map_err(|error| failed(args.qlog.as_deref(), &error))?);
-        }
+    let logged = bblog.is_some() || qlog.is_some();
+    let side = logged.then(|| own_side(&mut scenario, inside, sends));
+    let mut rows = Rows { logs: Logs::new(), curves, columns: None };
+    if let Some((path, out)) = args.csv.as_deref().zip(csv) {
+        rows.logs.add(path, Box::new(CsvRecorder::new(out)));
+    }
+    if let (Some(path), Some(out), Some(side)) = (args.bblog.as_deref(), bblog, side) {
+        let log = BlackBox::new(&scenario, side, &comment, out);
+        rows.logs.add(path, Box::new(log.map_err(|error| failed(Some(path), &error))?));
+    }
+    if let (Some(path), Some(out), Some(side)) = (args.qlog.as_deref(), qlog, side) {
+        let log = Qlog::new(&scenario, side, &loaded.sha256, Form::Current, out);
+        rows.logs.add(path, Box::new(log.map_err(|error| failed(Some(path), &error))?));
     }
     let endpoints = flows(&scenario);
     let real = Real {
@@ -92,7 +84,13 @@ pub(super) fn run(mut args: EndArgs, sends: bool) -> Result<ExitCode, Failure> {
         out.commit()?;
     }
     let subtitle = format!("on the wire, {}", subtitle(&file, &scenario));
-    finish(rows, svg, &args, (&scenario.title, &subtitle))?;
+    rows.logs.finish()?;
+    if let (Some(curves), Some(mut out)) = (rows.curves, svg) {
+        let chart = curves.to_svg(&scenario.title, &subtitle);
+        let written = out.write_all(chart.as_bytes());
+        written.map_err(|error| failed(args.svg.as_deref(), &error))?;
+        out.commit()?;
+    }
     tell(&report, args.json)
 }
 
@@ -113,28 +111,4 @@ fn own_side(scenario: &mut Scenario, inside: usize, sends: bool) -> Side {
     let tap = capture::tap(scenario, inside, TapPlace::Stack);
     let out = if sends { Dir::Forward } else { Dir::Reverse };
     Side { flow: FlowId(0), host: HostId(inside as u16), out, tap }
-}
-
-fn finish(
-    rows: Rows,
-    svg: Option<OutFile>,
-    args: &EndArgs,
-    (title, subtitle): (&str, &str),
-) -> Result<(), Failure> {
-    let trouble = |path: &Option<PathBuf>, error: &std::io::Error| failed(path.as_deref(), error);
-    if let Some(csv) = rows.csv {
-        csv.finish().map_err(|error| trouble(&args.csv, &error))?.commit()?;
-    }
-    if let Some(log) = rows.bblog {
-        log.finish().map_err(|error| trouble(&args.bblog, &error))?.commit()?;
-    }
-    if let Some(log) = rows.qlog {
-        log.finish().map_err(|error| trouble(&args.qlog, &error))?.commit()?;
-    }
-    if let (Some(curves), Some(mut out)) = (rows.curves, svg) {
-        let chart = curves.to_svg(title, subtitle);
-        out.write_all(chart.as_bytes()).map_err(|error| trouble(&args.svg, &error))?;
-        out.commit()?;
-    }
-    Ok(())
 }

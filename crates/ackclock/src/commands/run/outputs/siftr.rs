@@ -1,0 +1,74 @@
+//! `--siftr`: the log of siftr on the sender's host.
+
+use std::io;
+use std::path::Path;
+
+use export::kernel_log::{Side, Siftr};
+use packet::Segment;
+use record::{Event, Recorder, SenderState, Who};
+use scenario::Loaded;
+use sim::Observer;
+use sim::scenario::Scenario;
+use trace::siftr::Generation;
+use units::Instant;
+
+use super::{Begun, Output, Run, RunLog, Source};
+use crate::cli::{RunArgs, SiftrVersion};
+use crate::commands::run::has_tcp;
+use crate::failure::Failure;
+use crate::output::OutFile;
+
+pub(super) struct SiftrLog;
+
+impl Output for SiftrLog {
+    fn option(&self) -> &'static str {
+        "--siftr"
+    }
+
+    fn path<'a>(&self, args: &'a RunArgs) -> Option<&'a Path> {
+        args.siftr.as_deref()
+    }
+
+    fn source(&self, _: &RunArgs) -> Source {
+        Source::Events
+    }
+
+    fn logs_sender(&self) -> bool {
+        true
+    }
+
+    fn prepare(
+        &self,
+        _: &Loaded,
+        scenario: &mut Scenario,
+        sender: Option<Side>,
+    ) -> Result<(), Failure> {
+        let hosts = sender.map(|side| &scenario.hosts[usize::from(side.host.0)]);
+        let why = "--siftr is a log of FreeBSD's TCP";
+        hosts.map_or(Ok(()), |host| has_tcp(host, why))
+    }
+
+    fn begin<'s>(&self, run: &Run<'s>, out: OutFile) -> io::Result<Begun<'s>> {
+        let Some(sender) = run.sender else { return Ok(Begun::Later(out)) };
+        let generation = match run.args.siftr_version {
+            SiftrVersion::V1_2 => Generation::V1_2,
+            SiftrVersion::V1_3 => Generation::V1_3,
+            SiftrVersion::V2 => Generation::V2,
+        };
+        Ok(Begun::Log(Box::new(Siftr::new(run.scenario, sender, generation, out)?)))
+    }
+}
+
+impl RunLog for Siftr<OutFile> {
+    fn record(&mut self, at: Instant, who: Who, event: Event, state: Option<&SenderState>) {
+        Recorder::record(self, at, who, event, state);
+    }
+
+    fn tap(&mut self, at: Instant, tap: usize, outbound: bool, segment: &Segment) {
+        Observer::tap(self, at, tap, outbound, segment);
+    }
+
+    fn finish(self: Box<Self>) -> io::Result<OutFile> {
+        Self::finish(*self)
+    }
+}
