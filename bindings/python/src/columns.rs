@@ -9,10 +9,10 @@ use arrow_array::builder::{
 use arrow_array::types::Int32Type;
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{ArrowError, Field, Schema};
+use logs::csv::{detail, name};
 use record::{Event, Recorder, SenderState, Who};
 use sim::Observer;
 use sim::scenario::Scenario;
-use trace::csv::{detail, name};
 use units::{Bytes, Duration, Instant};
 
 /// A column with what it says.

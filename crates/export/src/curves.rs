@@ -1,10 +1,10 @@
 //! Curves of a run: congestion window and flight of every flow over time, and their chart.
 
+use charts::svg::{Axis, Chart, Draw, Panel, Point, Series};
 use record::{Event, Recorder, SenderState, Who};
 use runner::courses::push;
 use sim::Observer;
 use sim::scenario::Scenario;
-use trace::svg::{Axis, Chart, Draw, Panel, Point, Series};
 use units::{Bytes, Instant};
 
 /// Digits behind the point of windows counted in segments.

@@ -9,12 +9,12 @@ mod segments;
 
 use std::io::{self, Write};
 
+use logs::qlog::{Form, RecoveryParameters, Trace, Vantage};
 use packet::{Dir, Segment};
 use record::{Event, Recorder, SenderState, Who};
 use serde_json::{Map, json};
 use sim::Observer;
 use sim::scenario::{Host, Scenario, Stack};
-use trace::qlog::{Form, RecoveryParameters, Trace, Vantage};
 use units::Instant;
 
 use crate::capture::EPOCH;

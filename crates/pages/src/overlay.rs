@@ -1,8 +1,8 @@
 //! The congestion window of a real sender and that of the model over each other.
 
+use charts::svg::{Axis, Chart, Draw, Panel, Point, Series};
 use export::curves::{TIME, render};
 use runner::courses::Pair;
-use trace::svg::{Axis, Chart, Draw, Panel, Point, Series};
 
 /// Windows are drawn in thousandths of a packet.
 const DECIMALS: u32 = 3;

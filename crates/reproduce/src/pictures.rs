@@ -3,8 +3,8 @@
 //! `cargo xtask docs` writes them; a test there refuses one that is not the present
 //! program's.
 
+use charts::svg::{Axis, Chart, Draw, Mark, Panel, Point, Series};
 use record::{Event, Recorder, SenderState, Who};
-use trace::svg::{Axis, Chart, Draw, Mark, Panel, Point, Series};
 use units::{Duration, HostId, Instant};
 
 use crate::cases::mathis;

@@ -1,10 +1,10 @@
 //! The congestion window and round trips of senders over time, on the wire and in virtual time, and the
 //! round trip that real hosts add.
 
+use charts::svg::Point;
 use record::{Cause, Event, Recorder, SenderState, SentKind, Who};
 use sim::Observer;
 use sim::scenario::{Element, Scenario};
-use trace::svg::Point;
 use units::{Duration, Instant};
 
 /// Round trips that are too few to say how long the path is.

@@ -1,10 +1,10 @@
-//! Chosen columns of the senders of a run over time ([`trace::series`]).
+//! Chosen columns of the senders of a run over time ([`logs::series`]).
 
+use logs::series::Collector;
 use record::{Event, Recorder, Sender, SenderState, Who};
 use scenario::Plan;
 use sim::Observer;
 use sim::scenario::{App, Flow, Scenario};
-use trace::series::Collector;
 use units::Instant;
 
 /// Host whose bytes count, as in [`sim::FlowOutcome`].

@@ -1,11 +1,11 @@
 //! Columns asked of senders one by one are those of their whole states.
 
 use ackclock_simtest as simtest;
+use logs::series::{Columns, Form, Thinning};
 use record::{Event, Recorder, SenderState, Who};
 use runner::series::SenderSeries;
 use scenario::{Overrides, Plan, load};
 use sim::Observer;
-use trace::series::{Columns, Form, Thinning};
 use units::{Duration, Instant};
 
 /// Has every sender's whole state made, and hands it on.

@@ -34,7 +34,7 @@
 //! What it does not do: `-e`, `-x` and `-X` are not read, and `-ttt` (time since the line before)
 //! looks like `-ttttt` and is read as such.
 
-pub(crate) mod clock;
+pub mod clock;
 mod cursor;
 mod error;
 mod line;

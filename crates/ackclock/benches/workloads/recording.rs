@@ -3,6 +3,8 @@
 use std::hint::black_box;
 use std::io::{Sink, sink};
 
+use logs::csv::CsvRecorder;
+use logs::series::{Columns, Thinning};
 use pages::run_page::RunStory;
 use record::{Event, Off, Recorder, SenderState, Who};
 use runner::series::SenderSeries;
@@ -10,8 +12,6 @@ use scenario::Loaded;
 use scenario::Plan;
 use sim::Observer;
 use simtest::workloads::{OneFlow, one_flow};
-use trace::csv::CsvRecorder;
-use trace::series::{Columns, Thinning};
 use units::{Duration, Instant};
 
 use crate::measure::{best, loaded};

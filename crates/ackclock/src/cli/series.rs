@@ -1,10 +1,10 @@
 //! `--columns` and `--series`: which columns over time, and how much of them.
 
 use clap::Args;
+use logs::series::{COLUMNS, Columns, Thinning};
 use scenario::Plan;
 use scenario::nearest;
 use scenario::units_text;
-use trace::series::{COLUMNS, Columns, Thinning};
 use units::Duration;
 
 use crate::failure::Failure;

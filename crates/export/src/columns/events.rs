@@ -157,7 +157,7 @@ impl<W: Write + Send> Recorder for EventColumns<W> {
         if read.is_none() && state.is_none() || self.table.is_none() {
             return;
         }
-        let (name, state) = (trace::csv::name(&event), state.copied());
+        let (name, state) = (logs::csv::name(&event), state.copied());
         self.rows.push(Told { at, who, name, read, state });
         if self.rows.len() == TOGETHER {
             self.write();

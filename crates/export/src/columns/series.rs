@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
+use logs::series::Collector;
 use sim::scenario::Scenario;
-use trace::series::Collector;
 
 use super::{Cell, Column, Kind, Table, of_run};
 

@@ -172,7 +172,7 @@ fn every_value_of_every_event_comes_back() {
 
 #[test]
 fn chosen_columns_come_back() {
-    use trace::series::{Columns, Thinning};
+    use logs::series::{Columns, Thinning};
     let loaded = load(SCENARIO, "two.toml", &Overrides::default()).unwrap();
     let plan = scenario::Plan {
         columns: Columns::parse("cwnd,srtt,pacing").unwrap(),
@@ -200,7 +200,7 @@ fn chosen_columns_come_back() {
     let known = (0..srtt.len()).filter(|&at| srtt.is_valid(at)).map(|at| srtt.value(at));
     assert!(known.clone().count() > 0 && known.fold(f64::INFINITY, f64::min) >= 5_000.0);
     let mut lines = Vec::new();
-    collector.write(trace::series::Form::Csv, &mut lines).unwrap();
+    collector.write(logs::series::Form::Csv, &mut lines).unwrap();
     assert_eq!(lines.iter().filter(|&&byte| byte == b'\n').count(), 1 + srtt.len());
 }
 

@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use logs::siftr::{FlowInfo, Footer, Generation, Header, Row, Writer};
 use packet::wire::Endpoints;
 use packet::{IpVersion, Segment};
 use record::{Event, Recorder, SenderState, Who};
@@ -10,7 +11,6 @@ use sim::scenario::Scenario;
 use tcp::profile::Family;
 use trace::bblog::t_flags;
 use trace::pcapng::Way;
-use trace::siftr::{FlowInfo, Footer, Generation, Header, Row, Writer};
 use units::{Duration, Instant};
 
 use super::Side;

@@ -1,6 +1,6 @@
+use logs::siftr::{self, Generation};
 use trace::bblog::{self, Event, Info, Item, flags, t_flags};
 use trace::pcapng::Way;
-use trace::siftr::{self, Generation};
 
 use super::*;
 use scenario::{Overrides, load};

@@ -2,9 +2,9 @@
 
 use std::io::{self, Write};
 
+use logs::qlog::{Data, Event, Form, Metrics, RecoveryParameters, Trace, Writer};
 use record::{Cause, Event as Told, SenderState};
 use serde_json::{Map, Value};
-use trace::qlog::{Data, Event, Form, Metrics, RecoveryParameters, Trace, Writer};
 use units::{Bytes, Duration, Instant, Rate};
 
 /// Writes events; after an error of the output nothing more.

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 
+use logs::qlog::{Data, Frame, Packet, PacketHeader, Parameters, RecoveryParameters};
 use quic::Profile;
 use quic::packet::{Packet as Carried, Space};
 use record::{Cause, Event as Told, Evidence, SentKind};
 use serde_json::{Map, Value, json};
-use trace::qlog::{Data, Frame, Packet, PacketHeader, Parameters, RecoveryParameters};
 use units::{Duration, Instant};
 
 use super::log::Log;

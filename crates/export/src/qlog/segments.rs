@@ -8,9 +8,9 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 
+use logs::qlog::{Data, Frame, Packet, PacketHeader};
 use packet::{Flags, Segment};
 use record::{Cause, Event as Told, SentKind};
-use trace::qlog::{Data, Frame, Packet, PacketHeader};
 use units::{Instant, Offset, SeqNum};
 
 use super::log::Log;

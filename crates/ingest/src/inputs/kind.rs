@@ -57,9 +57,9 @@ impl Kind {
         text.lines().find_map(|line| {
             if line.starts_with("enable_time_secs=") {
                 Some(Self::Siftr)
-            } else if trace::tcp_probe::is_row(line) {
+            } else if logs::tcp_probe::is_row(line) {
                 Some(Self::TcpProbe)
-            } else if trace::ss::is_socket(line) {
+            } else if logs::ss::is_socket(line) {
                 Some(Self::Ss)
             } else if line.contains(": Flags [") {
                 Some(Self::TcpdumpText)

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufReader, Read};
 
-use trace::qlog::{Data, Event, Frame, Item, Metrics, Packet, Reader, Vantage};
+use logs::qlog::{Data, Event, Frame, Item, Metrics, Packet, Reader, Vantage};
 use units::Duration;
 
 use super::{File, Reason};

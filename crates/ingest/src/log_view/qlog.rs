@@ -2,10 +2,10 @@
 
 use std::io::BufRead;
 
-use serde_json::{Value, json};
-use trace::qlog::{
+use logs::qlog::{
     Container, Data, Event, FileInfo, Frame, Item, Loss, Metrics, Packet, PacketHeader, Reader,
 };
+use serde_json::{Value, json};
 use units::Duration;
 
 use super::{Form, Known, Seconds, Show, Verdict, ViewError};

@@ -2,9 +2,9 @@
 
 use std::io::BufRead;
 
+use logs::siftr::{Footer, Header, Item, Loss, Reader, Row};
 use serde_json::{Value, json};
 use trace::pcapng::Way;
-use trace::siftr::{Footer, Header, Item, Loss, Reader, Row};
 use units::Duration;
 
 use super::{Form, Known, Seconds, Show, Verdict, ViewError};

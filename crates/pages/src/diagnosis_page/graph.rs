@@ -1,11 +1,11 @@
 //! The time-sequence graph of a connection in the tradition of tcptrace, with its findings, and
 //! below it what was under way and the round trips.
 
+use charts::thin::{Curve, Span, Spans};
 use diagnose::rules::Finding;
 use diagnose::{Analysis, Flow};
 use packet::{Dir, Flags};
 use report::plots::{Axis, Mark, Panel, Plots, Role, Series};
-use trace::thin::{Curve, Span, Spans};
 use units::{Offset, SeqNum};
 
 use crate::run_page::{of_curve, of_spans};

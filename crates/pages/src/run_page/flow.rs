@@ -1,9 +1,9 @@
 //! What is kept of one flow.
 
+use charts::thin::{Curve, Span, Spans};
+use logs::csv::cause_name;
 use packet::{Flags, Segment};
 use record::{Cause, Event, Purpose, SenderState, SentKind, Who};
-use trace::csv::cause_name;
-use trace::thin::{Curve, Span, Spans};
 use units::{HostId, Instant, Offset, SeqNum};
 
 use super::needless::Copy;

@@ -1,9 +1,9 @@
 //! What is kept of flows, as plots.
 
+use charts::svg::Point;
+use charts::thin::{Curve, Span, Spans};
 use report::plots::{Axis, Mark, Panel, Plots, Role, Series};
 use sim::FlowOutcome;
-use trace::svg::Point;
-use trace::thin::{Curve, Span, Spans};
 
 use super::flow::{Kept, cause_word};
 use super::needless::Copy;

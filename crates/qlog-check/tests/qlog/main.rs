@@ -9,10 +9,10 @@ use cddl::validator::Validator as _;
 use cddl::validator::json::JSONValidator;
 use export::kernel_log::Side;
 use export::qlog::Qlog;
+use logs::qlog::{Data, Event, Form, Item, Reader};
 use scenario::{Overrides, load};
 use serde_json::{Value, json};
 use sim::Watch;
-use trace::qlog::{Data, Event, Form, Item, Reader};
 
 const MATHIS: &str = include_str!("../../../../scenarios/mathis.toml");
 const EXAMPLE: &str = include_str!("../../../../scenarios/example.toml");

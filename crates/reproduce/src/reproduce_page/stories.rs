@@ -1,9 +1,9 @@
 //! What each case shows, in words and plots.
 
+use charts::svg::Point;
 use report::page::Part;
 use report::plots::{Axis, Mark, Panel, Plots, Role, Series};
 use theory::sawtooth::{self, ExtraRtts};
-use trace::svg::Point;
 use units::Duration;
 
 use crate::cases::reordering::map::Fate;

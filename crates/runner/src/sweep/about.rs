@@ -1,7 +1,7 @@
 //! What stands beside the results of a sweep: which program did it, and of what.
 
+use logs::series::Thinning;
 use serde::{Deserialize, Serialize};
-use trace::series::Thinning;
 
 use super::FORMAT;
 use scenario::Plan;

@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
+use logs::series::Form;
 use sim::scenario::Scenario;
 use sim::{RunError, Watch};
-use trace::series::Form;
 
 use super::Row;
 use crate::series::SenderSeries;

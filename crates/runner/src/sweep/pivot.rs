@@ -6,8 +6,8 @@ mod tests;
 
 use std::collections::BTreeMap;
 
+use charts::svg::{HeatCell, HeatMap};
 use serde::Serialize;
-use trace::svg::{HeatCell, HeatMap};
 
 use super::Row;
 use super::csv::{Figure, Scope};

@@ -1,7 +1,7 @@
 //! `series = { columns = ["cwnd", "flight"], every = "10ms" }`: what is kept of each run over time.
 
+use logs::series::{COLUMNS, Columns, Thinning};
 use serde_json::{Value as Json, json};
-use trace::series::{COLUMNS, Columns, Thinning};
 use units::Duration;
 
 use super::super::keys::{Fields, Key, Kind, Reader, Section, Shape};

@@ -1,6 +1,6 @@
 //! Sweeps: their grid, their errors, and the scenario of each run.
 
-use trace::series::Thinning;
+use logs::series::Thinning;
 use units::Duration;
 
 use super::*;

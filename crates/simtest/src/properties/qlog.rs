@@ -1,7 +1,7 @@
 //! Any bytes are read; every problem lies in the file; what was read and is written in either form
 //! reads the same again.
 
-use trace::qlog::{Event, Form, Item, Reader, Trace, Writer};
+use logs::qlog::{Event, Form, Item, Reader, Trace, Writer};
 
 /// Events and problems.
 fn read(log: &[u8]) -> (Vec<Event>, u64) {

@@ -1,7 +1,7 @@
 //! Any bytes are read; every problem lies in the file; what was read and can be written reads the
 //! same again.
 
-use trace::siftr::{Footer, Generation, Header, Item, Reader, Row, Writer};
+use logs::siftr::{Footer, Generation, Header, Item, Reader, Row, Writer};
 
 /// All rows, each with the header it stands below.
 fn read(log: &[u8]) -> Vec<(Header, Vec<Row>)> {

@@ -1,6 +1,6 @@
 //! Any bytes are read; every problem lies in a line that is there.
 
-use trace::ss::{Item, Reader};
+use logs::ss::{Item, Reader};
 
 /// Reads `input`.
 ///

@@ -1,6 +1,6 @@
 //! Any bytes are read; every problem lies in a line that is there.
 
-use trace::tcp_probe::{Item, Reader};
+use logs::tcp_probe::{Item, Reader};
 
 /// Reads `input`.
 ///

@@ -32,16 +32,17 @@ pub(super) fn write_date(to: &mut Vec<u8>, micros: u64) -> io::Result<()> {
 
 /// A stamp found at the beginning of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Found {
-    pub(crate) clock: Clock,
+pub struct Found {
+    /// What it counts from.
+    pub clock: Clock,
     /// As printed.
-    pub(crate) at: Duration,
+    pub at: Duration,
     /// Bytes it takes.
-    pub(crate) len: usize,
+    pub len: usize,
 }
 
 /// The stamp `text` begins with, if it begins with one that a blank or the end follows.
-pub(crate) fn find(text: &str) -> Option<Found> {
+pub fn find(text: &str) -> Option<Found> {
     let found =
         find_date(text).or_else(|| find_time_of_day(text)).or_else(|| find_seconds(text))?;
     let ends = text[found.len..].chars().next().is_none_or(char::is_whitespace);
@@ -111,7 +112,7 @@ fn number(text: &str, digits: usize) -> Option<u64> {
 /// Days from 1970-01-01 to a date of the Gregorian calendar; `None` before 1970.
 ///
 /// Counted in years that begin on the first of March, so that the leap day comes last.
-pub(crate) fn days(year: u64, month: u64, day: u64) -> Option<u64> {
+pub fn days(year: u64, month: u64, day: u64) -> Option<u64> {
     let march_year = if month <= 2 { year.checked_sub(1)? } else { year };
     let march_month = (month + 9) % 12;
     let day_of_year = (153 * march_month + 2) / 5 + day - 1;

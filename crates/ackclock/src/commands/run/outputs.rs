@@ -15,6 +15,7 @@ use std::io;
 use std::path::Path;
 
 use export::kernel_log::Side;
+use logs::series::Collector;
 use packet::Segment;
 use pages::run_page::RunStory;
 use record::{Event, SenderState, Who};
@@ -22,7 +23,6 @@ use runner::sharing::Sharing;
 use scenario::Loaded;
 use sim::Outcome;
 use sim::scenario::Scenario;
-use trace::series::Collector;
 use units::Instant;
 
 use super::{create, failed};

@@ -8,12 +8,12 @@ use export::capture;
 use export::curves::Curves;
 use export::kernel_log::{BlackBox, Side};
 use export::qlog::Qlog;
+use logs::csv::CsvRecorder;
+use logs::qlog::Form;
 use packet::Dir;
 use runner::wire_report::clean_path;
 use scenario::{Loaded, Overrides, load};
 use sim::scenario::{Scenario, TapPlace};
-use trace::csv::CsvRecorder;
-use trace::qlog::Form;
 use units::{Duration, FlowId, HostId};
 
 use super::real::{Real, flows, model, prepare, report, tell};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, BufRead};
 
 use diagnose::StateSample;
-use trace::siftr::{Item, Reader, Row};
+use logs::siftr::{Item, Reader, Row};
 use units::Bytes;
 
 use super::super::File;

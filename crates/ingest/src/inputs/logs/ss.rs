@@ -3,7 +3,7 @@
 use std::io::{self, BufRead};
 
 use diagnose::StateSample;
-use trace::ss::{Item, Reader, Socket};
+use logs::ss::{Item, Reader, Socket};
 use units::{Bytes, Duration};
 
 use super::super::File;

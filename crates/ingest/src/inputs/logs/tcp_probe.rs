@@ -4,7 +4,7 @@ use std::io::{self, BufRead};
 use std::net::SocketAddr;
 
 use diagnose::StateSample;
-use trace::tcp_probe::{Item, Reader, Row};
+use logs::tcp_probe::{Item, Reader, Row};
 use units::Bytes;
 
 use super::super::File;

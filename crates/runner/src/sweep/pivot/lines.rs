@@ -1,6 +1,6 @@
 //! A table as lines: the axis down its side as the axis of a chart, a line for each column.
 
-use trace::svg::{Axis, Chart, Draw, Panel, Point, Series};
+use charts::svg::{Axis, Chart, Draw, Panel, Point, Series};
 
 use super::{Layout, Pivot};
 use scenario::units_text::{Measure, Quantity};

@@ -3,9 +3,9 @@
 use std::io;
 use std::path::Path;
 
+use logs::csv::CsvRecorder;
+use logs::series::Form;
 use record::{Event, Recorder, SenderState, Who};
-use trace::csv::CsvRecorder;
-use trace::series::Form;
 use units::Instant;
 
 use super::{Begun, Output, Results, Run, RunLog, Source, WriteError};

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use trace::series::Form;
+use logs::series::Form;
 
 use super::{Output, Results, Source, WriteError};
 use crate::cli::RunArgs;

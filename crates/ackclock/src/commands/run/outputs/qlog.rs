@@ -4,10 +4,10 @@ use std::io;
 use std::path::Path;
 
 use export::qlog::Qlog;
+use logs::qlog::Form;
 use packet::Segment;
 use record::{Event, Recorder, SenderState, Who};
 use sim::Observer;
-use trace::qlog::Form;
 use units::Instant;
 
 use super::{Begun, Output, Run, RunLog, Source};

@@ -4,12 +4,12 @@ use std::io;
 use std::path::Path;
 
 use export::kernel_log::{Side, Siftr};
+use logs::siftr::Generation;
 use packet::Segment;
 use record::{Event, Recorder, SenderState, Who};
 use scenario::Loaded;
 use sim::Observer;
 use sim::scenario::Scenario;
-use trace::siftr::Generation;
 use units::Instant;
 
 use super::{Begun, Output, Run, RunLog, Source};

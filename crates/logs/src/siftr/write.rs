@@ -7,7 +7,7 @@ use units::Duration;
 use super::NANOS_PER_SECOND;
 use super::header::{Footer, Generation, Header};
 use super::row::Row;
-use crate::pcapng::Way;
+use trace::pcapng::Way;
 
 /// Writes one log of text.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 use units::Duration;
 
 use crate::lines::decimal;
-use crate::tcpdump::clock::{days, find};
+use trace::tcpdump::clock::{days, find};
 
 const MONTHS: [&str; 12] =
     ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];

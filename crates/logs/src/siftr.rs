@@ -5,8 +5,8 @@
 //! log is, its header tells; without a header, the number of columns.
 //!
 //! ```
-//! use trace::siftr::{Generation, Header, Item, Reader, Row, Writer};
-//! # use ackclock_trace as trace;
+//! use logs::siftr::{Generation, Header, Item, Reader, Row, Writer};
+//! # use ackclock_logs as logs;
 //!
 //! let row = Row {
 //!     local: Some("10.0.0.1:49152".parse().unwrap()),

@@ -6,8 +6,8 @@
 //! Windows are in packets, as the kernel counts them. The state is that before the packet.
 //!
 //! ```
-//! use trace::tcp_probe::{Item, Reader};
-//! # use ackclock_trace as trace;
+//! use logs::tcp_probe::{Item, Reader};
+//! # use ackclock_logs as logs;
 //!
 //! let text = "\
 //! iperf3-912 [001] ..s1. 4311.000250: tcp_probe: family=AF_INET src=10.0.0.1:40001 \

@@ -8,7 +8,7 @@ use super::NANOS_PER_SECOND;
 use super::header::{Generation, Header};
 use super::problem::{ProblemKind, short};
 use super::row::Row;
-use crate::pcapng::Way;
+use trace::pcapng::Way;
 
 /// What is wrong with a line, and the byte of it where.
 pub(super) type Wrong = (usize, ProblemKind);

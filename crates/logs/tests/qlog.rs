@@ -1,12 +1,12 @@
 //! qlog: what is written reads the same; every generation is read; damage is told with its place.
 
-use ackclock_trace as trace;
-use proptest::prelude::*;
-use serde_json::{Map, Value, json};
-use trace::qlog::{
+use ackclock_logs as logs;
+use logs::qlog::{
     Container, Data, Event, FileInfo, Form, Frame, Generation, Item, Loss, Metrics, Packet,
     PacketHeader, Parameters, Problem, Reader, RecoveryParameters, Trace, Vantage, Writer,
 };
+use proptest::prelude::*;
+use serde_json::{Map, Value, json};
 use units::Duration;
 
 #[derive(Debug, Default)]

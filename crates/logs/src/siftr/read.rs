@@ -9,7 +9,7 @@ use super::header::{Footer, Generation, Header};
 use super::problem::{Loss, Problem, ProblemKind};
 use super::row::Row;
 use crate::lines::skip_line;
-use crate::pcapng::Way;
+use trace::pcapng::Way;
 
 /// Longest line taken, in bytes: a footer lists all flows.
 pub const MAX_LINE: usize = 1_024 * 1_024;

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use units::Duration;
 
-use crate::pcapng::Way;
+use trace::pcapng::Way;
 
 /// One row. Windows and buffers are in bytes; what a generation does not tell is `None`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,8 +6,8 @@
 //! The background is light of its own, for pages that may be dark.
 //!
 //! ```
-//! use trace::svg::{Axis, Chart, Draw, Mark, Panel, Point, Series};
-//! # use ackclock_trace as trace;
+//! use charts::svg::{Axis, Chart, Draw, Mark, Panel, Point, Series};
+//! # use ackclock_charts as charts;
 //!
 //! // Time in nanoseconds shown in seconds, windows in bytes shown in kB.
 //! let cwnd = [Point { x: 0, y: 14_480 }, Point { x: 100_600_000, y: 17_376 }];

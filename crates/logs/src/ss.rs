@@ -6,8 +6,8 @@
 //! `#` before them or without. Windows are in packets. Source of the format: misc/ss.c of iproute2.
 //!
 //! ```
-//! use trace::ss::{Item, Reader};
-//! # use ackclock_trace as trace;
+//! use logs::ss::{Item, Reader};
+//! # use ackclock_logs as logs;
 //!
 //! let text = "\
 //! 1700000000.25

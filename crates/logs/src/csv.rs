@@ -9,9 +9,9 @@
 //!
 //! ```
 //! use record::{Event, Recorder, Who};
-//! use trace::csv::CsvRecorder;
+//! use logs::csv::CsvRecorder;
 //! use units::{Duration, Instant};
-//! # use ackclock_trace as trace;
+//! # use ackclock_logs as logs;
 //!
 //! let mut recorder = CsvRecorder::new(Vec::new());
 //! let at = Instant::ZERO + Duration::from_millis(100);

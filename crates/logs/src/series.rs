@@ -5,8 +5,8 @@
 //! a row is kept whenever one of the columns changes.
 //!
 //! ```
-//! use trace::series::{Columns, Form, Thinning};
-//! # use ackclock_trace as trace;
+//! use logs::series::{Columns, Form, Thinning};
+//! # use ackclock_logs as logs;
 //!
 //! let columns = Columns::parse("cwnd, flight").unwrap();
 //! assert_eq!(columns.names(), ["cwnd_bytes", "flight_bytes"]);

@@ -5,8 +5,8 @@
 //! and the drafts with a `file_schema`; as one JSON document, as lines, or as a JSON text sequence.
 //!
 //! ```
-//! # use ackclock_trace as trace;
-//! use trace::qlog::{Data, Event, Form, Item, Metrics, Reader, Trace, Writer};
+//! # use ackclock_logs as logs;
+//! use logs::qlog::{Data, Event, Form, Item, Metrics, Reader, Trace, Writer};
 //! use units::Duration;
 //!
 //! let metrics = Metrics { congestion_window: Some(12_520), ..Metrics::default() };

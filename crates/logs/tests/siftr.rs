@@ -1,11 +1,11 @@
 //! A log reads back as it was written, whole or damaged, in every generation.
 
-use ackclock_trace as trace;
-use proptest::prelude::*;
-use trace::pcapng::Way;
-use trace::siftr::{
+use ackclock_logs as logs;
+use logs::siftr::{
     FlowInfo, Footer, Generation, Header, Item, Loss, Problem, ProblemKind, Reader, Row, Writer,
 };
+use proptest::prelude::*;
+use trace::pcapng::Way;
 use units::Duration;
 
 /// A log in the form that siftr(4) gives for 1.2.
