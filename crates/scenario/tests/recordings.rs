@@ -1,0 +1,67 @@
+//! Scenarios that recordings of kernels hold (`ackclock_scenario`): their keys and values are those
+//! of files that others keep, and every one must still be read.
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use ackclock_scenario::{Overrides, load};
+use serde_json::Value;
+use trace::unpack::Unpacked;
+
+/// Each recorded transfer begins with this line; its parameters, as JSON, are the next.
+const HEADER: &str = "# scenario\n";
+
+/// All files below `folder`.
+fn files(folder: &Path, found: &mut Vec<PathBuf>) {
+    let mut entries: Vec<PathBuf> =
+        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    entries.sort();
+    for entry in entries {
+        match entry.is_dir() {
+            true => files(&entry, found),
+            false => found.push(entry),
+        }
+    }
+}
+
+/// The text of a file of recorded transfers, `None` for a file of another kind.
+fn recordings(file: &Path) -> Option<String> {
+    let mut unpacked = Unpacked::new(File::open(file).unwrap()).unwrap();
+    let mut text = Vec::new();
+    unpacked.by_ref().take(HEADER.len() as u64).read_to_end(&mut text).ok()?;
+    if text != HEADER.as_bytes() {
+        return None;
+    }
+    unpacked.read_to_end(&mut text).unwrap();
+    Some(String::from_utf8(text).unwrap())
+}
+
+/// Every recorded scenario below golden/, with the name of its transfer.
+fn scenarios() -> Vec<(String, String)> {
+    let mut all = Vec::new();
+    files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../golden"), &mut all);
+    let texts = all.iter().filter_map(|file| recordings(file));
+    let mut found = Vec::new();
+    for text in texts {
+        for recording in text.split(HEADER).skip(1) {
+            let parameters = recording.lines().next().unwrap();
+            let parameters: Value = serde_json::from_str(parameters).unwrap();
+            let name = parameters["name"].as_str().unwrap().to_owned();
+            if let Some(scenario) = parameters["ackclock_scenario"].as_str() {
+                found.push((name, scenario.to_owned()));
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn every_recorded_scenario_is_read() {
+    let scenarios = scenarios();
+    assert!(!scenarios.is_empty(), "no recording below golden/ holds a scenario");
+    for (name, text) in scenarios {
+        let loaded = load(&text, &name, &Overrides::default());
+        assert!(loaded.is_ok(), "{}\n{text}", loaded.unwrap_err()[0]);
+    }
+}
