@@ -1,4 +1,4 @@
-//! What Python loads: a thin face of `lab`. Floor 8.
+//! The module that Python loads: a thin binding of the libraries. Layer 13.
 //!
 //! Reading order: `errors` (exceptions), `text` (dictionaries as scenario files), `watch`
 //! (long calls: progress, Ctrl-C, the GIL), `loaded` and `ran` (one run), `columns` and

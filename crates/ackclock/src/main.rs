@@ -1,4 +1,4 @@
-//! The command line: one file for each command, text and files at the edge, all else in `lab`.
+//! The command line: one file for each command, text and files at the edge; the libraries do the rest.
 //!
 //! Exit status: 0 all is well; 1 findings, or rows that should hold and do not; 2 a mistake in
 //! the arguments or in what they name, or output that could not be written; 130 interrupted (SIGTERM: 143).

@@ -5,7 +5,7 @@
 //! (the scenario file); [`guesses`] (which controller it was;
 //! `peaks`: when a window shows, `rates`: what BBR is told).
 //!
-//! What it does not do: it runs nothing; `lab` runs the scenario and says how well it matches.
+//! What it does not do: it runs nothing; `whatif` runs the scenario and reports how well it matches.
 
 mod ends;
 mod fitted;

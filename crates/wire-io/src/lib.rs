@@ -12,7 +12,7 @@
 //! [`kernel`] (what this machine's applications do), [`drive`] (the loop), [`run()`] (all together);
 //! beside them [`numbers`] (that nobody guesses), [`clock`], [`timing`] (how late the machine was), [`capture`].
 //!
-//! Alone below `lab` this crate reads clocks and devices. It is empty on other systems than Linux.
+//! Below layer 7 only this crate reads clocks and devices. It is empty on other systems than Linux.
 #![cfg(target_os = "linux")]
 
 pub mod capture;

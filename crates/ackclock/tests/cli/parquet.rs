@@ -1,5 +1,5 @@
-//! Parquet tables, read by pyarrow where it is installed. (What is in them is tested in `lab` too, by
-//! the reader of the Arrow project.)
+//! Parquet tables, read by pyarrow where it is installed. (The crate `export` tests their contents
+//! with the reader of the Arrow project.)
 
 use std::process::Command;
 
