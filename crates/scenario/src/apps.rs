@@ -3,13 +3,14 @@
 
 use serde_json::{Value as Json, json};
 use sim::scenario::{App, Burst, Keepalive, Pause, Reads};
-use units::{Bytes, Duration};
+use units::{Bytes, Duration, Rate};
 
-use super::keys::{Fields, Key, Kind, Reader, Section, Shape};
-use super::kinds::{Size, Span, Speed, Whole, quantity, wrong_kind};
+use super::keys::{Key, Kind, Located, Reader, Shape};
+use super::kinds::{Size, Span, Speed, Sub, Whole, quantity, wrong_kind};
 use super::source::Fault;
+use super::table::{Table as _, table};
 use super::tree::{Node, Value};
-use crate::units_text::{MAX_SIZE, Misread, duration, pattern, size};
+use crate::units_text::{MAX_SIZE, Misread, duration, duration_text, pattern, size, size_text};
 
 static CHUNK: Key<Size> =
     Key::required("chunk", Size { least: Bytes(1), most: MAX_SIZE }, "bytes of one write");
@@ -18,22 +19,42 @@ static EVERY: Key<Span> = Key::required(
     Span { least: Duration::from_micros(1), usual: "ms" },
     "from one write to the next",
 );
-static BYTES: Key<Volume> = Key::optional("bytes", Volume, "unlimited", "bytes in all");
+static BYTES: Key<AnyVolume> = Key::optional("bytes", AnyVolume, "unlimited", "bytes in all");
 
-/// Writes at fixed intervals.
-pub(super) static PACED_SECTION: Section = Section {
-    what: "`paced`",
-    keys: &[&CHUNK, &EVERY, &BYTES],
-    one_of: &[],
-    elsewhere: Section::NOT_ELSEWHERE,
-};
+table! {
+    /// Writes at fixed intervals.
+    pub PacedTable: PACED_SECTION = "`paced`" {
+        chunk: Bytes = CHUNK,
+        every: Duration = EVERY,
+        bytes: Volume = BYTES,
+    }
+}
+
+/// How much is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Volume {
+    /// This much.
+    Bytes(Bytes),
+    /// As much as goes until the run ends.
+    Unlimited,
+}
+
+impl Volume {
+    /// As the engine has it.
+    pub(super) const fn bytes(self) -> Option<Bytes> {
+        match self {
+            Self::Bytes(bytes) => Some(bytes),
+            Self::Unlimited => None,
+        }
+    }
+}
 
 /// How much is written: a size, or `"unlimited"`.
-pub(super) struct Volume;
+pub(super) struct AnyVolume;
 
 const UNLIMITED: &str = "unlimited";
 
-impl Shape for Volume {
+impl Shape for AnyVolume {
     fn schema(&self) -> Json {
         json!({ "anyOf": [
             { "const": UNLIMITED },
@@ -46,14 +67,21 @@ impl Shape for Volume {
     }
 }
 
-impl Kind for Volume {
-    type Value = Option<Bytes>;
+impl Kind for AnyVolume {
+    type Value = Volume;
 
-    fn read(&self, key: &str, node: &Node, reader: &mut Reader) -> Option<Option<Bytes>> {
+    fn read(&self, key: &str, node: &Node, reader: &mut Reader) -> Option<Volume> {
         if node.value == Value::Text(UNLIMITED.to_owned()) {
-            return Some(None);
+            return Some(Volume::Unlimited);
         }
-        quantity(key, node, |text| size(text).map(Some), "B", reader)
+        quantity(key, node, |text| size(text).map(Volume::Bytes), "B", reader)
+    }
+
+    fn write(&self, value: &Volume) -> toml_edit::Value {
+        match value {
+            Volume::Bytes(bytes) => size_text(*bytes).into(),
+            Volume::Unlimited => UNLIMITED.into(),
+        }
     }
 }
 
@@ -68,13 +96,14 @@ static OFF: Key<PauseLength> = Key::required(
     "from the end of a burst to the next; a table `{ least, most }` draws each pause, uniformly",
 );
 
-/// Writes in bursts.
-pub(super) static ON_OFF_SECTION: Section = Section {
-    what: "`on_off`",
-    keys: &[&ON, &OFF, &BYTES],
-    one_of: &[],
-    elsewhere: Section::NOT_ELSEWHERE,
-};
+table! {
+    /// Writes in bursts.
+    pub OnOffTable: ON_OFF_SECTION = "`on_off`" {
+        on: Burst = ON,
+        off: Pause = OFF,
+        bytes: Volume = BYTES,
+    }
+}
 
 static LEAST: Key<Span> =
     Key::required("least", Span { least: Duration::ZERO, usual: "s" }, "the shortest pause");
@@ -84,13 +113,13 @@ static MOST: Key<Span> = Key::required(
     "the longest pause",
 );
 
-/// A pause by chance.
-pub(super) static PAUSE_SECTION: Section = Section {
-    what: "`off`",
-    keys: &[&LEAST, &MOST],
-    one_of: &[],
-    elsewhere: Section::NOT_ELSEWHERE,
-};
+table! {
+    /// A pause drawn at random.
+    PauseTable: PAUSE_SECTION = "`off`" {
+        least: Duration = LEAST,
+        most: Duration = MOST,
+    }
+}
 
 const MESSAGE: Size = Size { least: Bytes(1), most: MAX_SIZE };
 
@@ -109,13 +138,15 @@ static COUNT: Key<Whole> = Key::optional(
     "requests in all",
 );
 
-/// Requests and responses.
-pub(super) static REQUESTS_SECTION: Section = Section {
-    what: "`requests`",
-    keys: &[&REQUEST, &RESPONSE, &THINK, &COUNT],
-    one_of: &[],
-    elsewhere: Section::NOT_ELSEWHERE,
-};
+table! {
+    /// Requests and responses.
+    pub RequestsTable: REQUESTS_SECTION = "`requests`" {
+        request: Bytes = REQUEST,
+        response: Bytes = RESPONSE,
+        think: Duration = THINK,
+        count: u64 = COUNT,
+    }
+}
 
 static READ_CHUNK: Key<Size> = Key::optional(
     "chunk",
@@ -136,13 +167,21 @@ static READ_EVERY: Key<Span> = Key::optional(
     "from one read to the next; where there is nothing to read, it waits for some",
 );
 
-/// A slow reader.
-pub(super) static READS_SECTION: Section = Section {
-    what: "`reads`",
-    keys: &[&READ_CHUNK, &READ_RATE, &READ_EVERY],
+table! {
+    /// A slow reader.
+    pub ReadsTable: READS_SECTION = "`reads`" {
+        chunk: Bytes = READ_CHUNK,
+        rate: Rate = READ_RATE,
+        every: Duration = READ_EVERY,
+    }
     one_of: &["chunk", "rate"],
-    elsewhere: Section::NOT_ELSEWHERE,
-};
+    check: |fields, reader| {
+        if fields.has(&READ_CHUNK) && !fields.has(&READ_EVERY) {
+            let fault = Fault::new(fields.place, "`chunk` needs `every`");
+            reader.report(fault.hint("from one read to the next: every = \"20ms\"".to_owned()));
+        }
+    },
+}
 
 const SILENCE: Span = Span { least: Duration::from_millis(1), usual: "s" };
 
@@ -165,18 +204,20 @@ static PROBES: Key<Whole> = Key::optional(
     "probes without an answer after which the connection is given up (TCP_KEEPCNT)",
 );
 
-/// Keepalive with values of its own.
-pub(super) static KEEPALIVE_SECTION: Section = Section {
-    what: "`keepalive`",
-    keys: &[&IDLE, &INTERVAL, &PROBES],
-    one_of: &[],
+table! {
+    /// Keepalive with values of its own.
+    KeepaliveTable: KEEPALIVE_SECTION = "`keepalive`" {
+        idle: Duration = IDLE,
+        interval: Duration = INTERVAL,
+        count: u64 = PROBES,
+    }
     elsewhere: |key| match key {
         "time" | "keepidle" => Some("the silence before the first probe is called `idle`"),
         "intvl" | "keepintvl" | "every" => Some("the time between probes is called `interval`"),
         "probes" | "cnt" | "keepcnt" => Some("the number of probes is called `count`"),
         _ => None,
     },
-};
+}
 
 /// Keepalive: a switch, or a table.
 pub(super) struct Probing;
@@ -198,13 +239,30 @@ impl Kind for Probing {
         match node.value {
             Value::Switch(on) => Some(on.then(Keepalive::default)),
             Value::Table(_) => {
-                let fields = Fields::open(&KEEPALIVE_SECTION, node, reader)?;
-                let idle = fields.get(&IDLE, reader).map(|span| span.value);
-                let interval = fields.get(&INTERVAL, reader).map(|span| span.value);
-                let count = fields.get(&PROBES, reader).map(|count| count.value as u32);
-                Some(Some(Keepalive { idle, interval, count }))
+                let tables = Sub::<KeepaliveTable>::of(&KEEPALIVE_SECTION);
+                let KeepaliveTable { idle, interval, count } = tables.table(node, reader)?;
+                Some(Some(Keepalive {
+                    idle: idle.map(|span| span.value),
+                    interval: interval.map(|span| span.value),
+                    count: count.map(|count| count.value as u32),
+                }))
             }
             _ => wrong_kind(key, node, "`true`, `false` or { idle = \"2h\" }", reader),
+        }
+    }
+
+    fn write(&self, value: &Self::Value) -> toml_edit::Value {
+        match *value {
+            None => false.into(),
+            Some(own) if own == Keepalive::default() => true.into(),
+            Some(Keepalive { idle, interval, count }) => {
+                let table = KeepaliveTable {
+                    idle: idle.map(Located::from),
+                    interval: interval.map(Located::from),
+                    count: count.map(|count| u64::from(count).into()),
+                };
+                table.write().into()
+            }
         }
     }
 }
@@ -251,6 +309,13 @@ impl Kind for BurstLength {
         }
         Some(burst)
     }
+
+    fn write(&self, value: &Burst) -> toml_edit::Value {
+        match value {
+            Burst::Bytes(bytes) => size_text(*bytes).into(),
+            Burst::For(span) => duration_text(*span).into(),
+        }
+    }
 }
 
 /// How long a pause lasts: always the same, or by chance.
@@ -275,8 +340,8 @@ impl Kind for PauseLength {
         if !matches!(node.value, Value::Table(_)) {
             return FIXED.read(key, node, reader).map(Pause::Fixed);
         }
-        let fields = Fields::open(&PAUSE_SECTION, node, reader)?;
-        let (least, most) = (fields.get(&LEAST, reader)?, fields.get(&MOST, reader)?);
+        let PauseTable { least, most } = Sub::of(&PAUSE_SECTION).table(node, reader)?;
+        let (least, most) = (least?, most?);
         if most.value < least.value {
             let fault = Fault::new(most.place, "the longest pause is shorter than the shortest");
             reader.report(fault.expected(format!("at least {}", least.value)));
@@ -284,70 +349,73 @@ impl Kind for PauseLength {
         }
         Some(Pause::Between { least: least.value, most: most.value })
     }
+
+    fn write(&self, value: &Pause) -> toml_edit::Value {
+        match *value {
+            Pause::Fixed(span) => FIXED.write(&span),
+            Pause::Between { least, most } => {
+                PauseTable { least: Some(least.into()), most: Some(most.into()) }.write().into()
+            }
+        }
+    }
 }
 
-/// Reads `paced`.
-pub(super) fn paced(node: &Node, reader: &mut Reader) -> Option<App> {
-    let fields = Fields::open(&PACED_SECTION, node, reader)?;
-    let chunk = fields.get(&CHUNK, reader);
-    let every = fields.get(&EVERY, reader);
-    let bytes = bytes(&fields, reader);
-    Some(App::Paced { chunk: chunk?.value, every: every?.value, bytes: bytes? })
+impl PacedTable {
+    /// `None` if a part is missing.
+    pub(super) fn app(&self) -> Option<App> {
+        let Self { chunk, every, bytes } = self;
+        let (chunk, every) = (chunk.as_ref()?.value, every.as_ref()?.value);
+        Some(App::Paced { chunk, every, bytes: limit(bytes.as_ref()) })
+    }
 }
 
-/// Reads `on_off`.
-pub(super) fn on_off(node: &Node, reader: &mut Reader) -> Option<App> {
-    let fields = Fields::open(&ON_OFF_SECTION, node, reader)?;
-    let (on, off) = (fields.get(&ON, reader), fields.get(&OFF, reader));
-    let bytes = bytes(&fields, reader);
-    Some(App::OnOff { on: on?.value, off: off?.value, bytes: bytes? })
+impl OnOffTable {
+    /// `None` if a part is missing.
+    pub(super) fn app(&self) -> Option<App> {
+        let Self { on, off, bytes } = self;
+        let (on, off) = (on.as_ref()?.value, off.as_ref()?.value);
+        Some(App::OnOff { on, off, bytes: limit(bytes.as_ref()) })
+    }
 }
 
-/// Reads `requests`.
-pub(super) fn requests(node: &Node, reader: &mut Reader) -> Option<App> {
-    let fields = Fields::open(&REQUESTS_SECTION, node, reader)?;
-    let (request, response) = (fields.get(&REQUEST, reader), fields.get(&RESPONSE, reader));
-    let think = match fields.has(&THINK) {
-        true => fields.get(&THINK, reader).map(|think| think.value),
-        false => Some(Duration::ZERO),
-    };
-    let count = match fields.has(&COUNT) {
-        true => fields.get(&COUNT, reader).map(|count| Some(count.value)),
-        false => Some(None),
-    };
-    let (request, response) = (request?.value, response?.value);
-    Some(App::Requests { request, response, think: think?, count: count? })
+impl RequestsTable {
+    /// `None` if a part is missing.
+    pub(super) fn app(&self) -> Option<App> {
+        let Self { request, response, think, count } = self;
+        Some(App::Requests {
+            request: request.as_ref()?.value,
+            response: response.as_ref()?.value,
+            think: think.as_ref().map_or(Duration::ZERO, |think| think.value),
+            count: count.as_ref().map(|count| count.value),
+        })
+    }
 }
 
-/// Reads `reads`.
-pub(super) fn reads(node: &Node, reader: &mut Reader) -> Option<Reads> {
-    let fields = Fields::open(&READS_SECTION, node, reader)?;
-    let every = match fields.has(&READ_EVERY) {
-        true => fields.get(&READ_EVERY, reader)?.value,
-        false if fields.has(&READ_CHUNK) => {
-            let fault = Fault::new(fields.place, "`chunk` needs `every`");
-            reader.report(fault.hint("from one read to the next: every = \"20ms\"".to_owned()));
+impl ReadsTable {
+    /// As the engine has it; a rate too low for `every` is reported.
+    pub(super) fn reads(&self, reader: &mut Reader) -> Option<Reads> {
+        let every = self.every.as_ref().map_or(Duration::from_millis(10), |every| every.value);
+        if let Some(chunk) = &self.chunk {
+            return Some(Reads { chunk: chunk.value, every });
+        }
+        let rate = self.rate.as_ref()?;
+        let chunk = rate.value.bytes_in(every);
+        if chunk == Bytes::ZERO {
+            let message = format!("this gives no whole byte in {every}");
+            let fault = Fault::new(rate.place, message);
+            reader.report(fault.hint("take a longer `every`".to_owned()));
             return None;
         }
-        false => Duration::from_millis(10),
-    };
-    if let Some(chunk) = fields.get(&READ_CHUNK, reader) {
-        return Some(Reads { chunk: chunk.value, every });
+        Some(Reads { chunk, every })
     }
-    let rate = fields.get(&READ_RATE, reader)?;
-    let chunk = rate.value.bytes_in(every);
-    if chunk == Bytes::ZERO {
-        let fault = Fault::new(rate.place, format!("this gives no whole byte in {every}"));
-        reader.report(fault.hint("take a longer `every`".to_owned()));
-        return None;
-    }
-    Some(Reads { chunk, every })
 }
 
-/// Bytes in all; the outer `None` if they are wrong.
-fn bytes(fields: &Fields<'_>, reader: &mut Reader) -> Option<Option<Bytes>> {
-    match fields.has(&BYTES) {
-        true => fields.get(&BYTES, reader).map(|bytes| bytes.value),
-        false => Some(None),
-    }
+/// Was a limit of an application written that is none?
+pub(super) fn misread_limit(reader: &Reader) -> bool {
+    reader.has_misread(&BYTES) || reader.has_misread(&COUNT)
+}
+
+/// Bytes in all; `None` without a limit.
+fn limit(bytes: Option<&Located<Volume>>) -> Option<Bytes> {
+    bytes.and_then(|bytes| bytes.value.bytes())
 }

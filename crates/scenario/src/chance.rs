@@ -4,13 +4,15 @@ use core::num::NonZeroU64;
 
 use serde_json::{Value as Json, json};
 use sim::scenario::{ByteRange, GilbertElliott, Only, Rule};
+use toml_edit::Array;
 use units::{Bytes, Offset, Ratio};
 
-use super::keys::{Fields, Key, Kind, Reader, Section, Shape};
-use super::kinds::{OneOf, Sub, Whole, quantity, wrong_kind};
+use super::keys::{Key, Kind, Located, Reader, Shape};
+use super::kinds::{OneOf, Sub, Whole, integer, quantity, wrong_kind};
 use super::source::Fault;
+use super::table::{Table as _, table};
 use super::tree::{Node, Value};
-use crate::units_text::{byte_range, pattern, share};
+use crate::units_text::{byte_range, byte_range_text, pattern, share, share_text};
 
 /// Most packets that a rule counts to.
 const MAX_COUNT: u64 = 1_000_000_000_000;
@@ -42,17 +44,23 @@ static TIMES: Key<Whole> = Key::optional(
     "1",
     "with `bytes`: how often each packet is picked, retransmissions counted",
 );
-static GILBERT_ELLIOTT: Key<Sub> = Key::optional(
+static GILBERT_ELLIOTT: Key<Sub<ChannelTable>> = Key::optional(
     "gilbert_elliott",
-    Sub(&GILBERT_ELLIOTT_SECTION),
+    Sub::of(&GILBERT_ELLIOTT_SECTION),
     "",
     "in bursts: a channel that is now good, now bad (netem's gemodel)",
 );
 
-/// A rule that is no plain share.
-pub(super) static RULE_SECTION: Section = Section {
-    what: "a rule",
-    keys: &[&EVERY, &PASS, &PACKETS, &BYTES, &TIMES, &GILBERT_ELLIOTT],
+table! {
+    /// A rule that is no plain share.
+    pub RuleTable: RULE_SECTION = "a rule" {
+        every: u64 = EVERY,
+        pass: u64 = PASS,
+        packets: Vec<u64> = PACKETS,
+        bytes: (Bytes, Bytes) = BYTES,
+        times: u64 = TIMES,
+        gilbert_elliott: Box<ChannelTable> = GILBERT_ELLIOTT,
+    }
     one_of: &["every", "pass", "packets", "bytes", "gilbert_elliott"],
     elsewhere: |key| match key {
         "seq" | "range" => Some("write bytes = \"434400B..435848B\""),
@@ -62,7 +70,12 @@ pub(super) static RULE_SECTION: Section = Section {
         "only" => Some("`only` stands beside it: { loss = { ... }, only = \"data\" }"),
         _ => None,
     },
-};
+    check: |fields, reader| {
+        if let Some(times) = fields.node(&TIMES).filter(|_| !fields.has(&BYTES)) {
+            reader.report(Fault::new(times.place, "`times` goes with `bytes`"));
+        }
+    },
+}
 
 static P: Key<Share> = Key::required("p", Share, "chance that a good channel turns bad");
 static R: Key<Share> = Key::required("r", Share, "chance that a bad channel turns good");
@@ -71,29 +84,23 @@ static H: Key<Share> =
 static K: Key<Share> =
     Key::optional("k", Share, "100%", "chance that a packet is spared in the good state");
 
-/// The channel of Gilbert and Elliott.
-pub(super) static GILBERT_ELLIOTT_SECTION: Section = Section {
-    what: "`gilbert_elliott`",
-    keys: &[&P, &R, &H, &K],
-    one_of: &[],
+table! {
+    /// The channel of Gilbert and Elliott.
+    pub ChannelTable: GILBERT_ELLIOTT_SECTION = "`gilbert_elliott`" {
+        p: Ratio = P,
+        r: Ratio = R,
+        h: Ratio = H,
+        k: Ratio = K,
+    }
     elsewhere: |key| match key {
         "1-h" => Some("write h, which is 100% less what netem calls 1-h"),
         "1-k" => Some("write k, which is 100% less what netem calls 1-k"),
         _ => None,
     },
-};
-
-/// Whom a rule concerns.
-pub(super) const ONLY: OneOf = OneOf { names: &["data", "acks"] };
-
-/// What the text for [`ONLY`] means.
-pub(super) fn only(text: Option<&str>) -> Only {
-    match text {
-        Some("data") => Only::Data,
-        Some(_) => Only::Acks,
-        None => Only::All,
-    }
 }
+
+/// The packets that a rule concerns; without it, all.
+pub(super) const ONLY: OneOf<Only> = OneOf { names: &[("data", Only::Data), ("acks", Only::Acks)] };
 
 /// A share of packets: `"1%"`.
 pub(super) struct Share;
@@ -114,12 +121,25 @@ impl Kind for Share {
     fn read(&self, key: &str, node: &Node, reader: &mut Reader) -> Option<Ratio> {
         quantity(key, node, share, "%", reader)
     }
+
+    fn write(&self, value: &Ratio) -> toml_edit::Value {
+        share_text(*value).into()
+    }
+}
+
+/// Which packets something happens to.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Choice {
+    /// Each with this probability.
+    Share(Ratio),
+    /// Those of a rule.
+    Rule(Box<RuleTable>),
 }
 
 /// A rule: a share, or a table.
-pub(super) struct Choice;
+pub(super) struct AnyChoice;
 
-impl Shape for Choice {
+impl Shape for AnyChoice {
     fn schema(&self) -> Json {
         json!({ "anyOf": [Share.schema(), RULE_SECTION.schema()] })
     }
@@ -129,43 +149,60 @@ impl Shape for Choice {
     }
 }
 
-impl Kind for Choice {
-    type Value = Rule;
+impl Kind for AnyChoice {
+    type Value = Choice;
 
-    fn read(&self, key: &str, node: &Node, reader: &mut Reader) -> Option<Rule> {
-        if !matches!(node.value, Value::Table(_)) {
-            return Share.read(key, node, reader).map(Rule::Share);
+    fn read(&self, key: &str, node: &Node, reader: &mut Reader) -> Option<Choice> {
+        match node.value {
+            Value::Table(_) => Sub::of(&RULE_SECTION).read(key, node, reader).map(Choice::Rule),
+            _ => Share.read(key, node, reader).map(Choice::Share),
         }
-        let fields = Fields::open(&RULE_SECTION, node, reader)?;
-        let every = fields.get(&EVERY, reader).map(|n| n.value);
-        let pass = fields.get(&PASS, reader).map(|n| n.value + 1);
-        let packets = fields.get(&PACKETS, reader).map(|packets| Rule::Listed(packets.value));
-        let bytes = bytes(&fields, reader).map(Rule::Bytes);
-        let channel = fields.node(&GILBERT_ELLIOTT).and_then(|node| channel(node, reader));
-        let every = every.or(pass).and_then(NonZeroU64::new).map(Rule::Every);
-        every.or(packets).or(bytes).or(channel.map(Rule::GilbertElliott))
+    }
+
+    fn write(&self, value: &Choice) -> toml_edit::Value {
+        match value {
+            Choice::Share(share) => Share.write(share),
+            Choice::Rule(rule) => rule.write().into(),
+        }
     }
 }
 
-fn bytes(fields: &Fields<'_>, reader: &mut Reader) -> Option<ByteRange> {
-    let times = fields.get(&TIMES, reader);
-    if let Some(times) = times.filter(|_| !fields.has(&BYTES)) {
-        reader.report(Fault::new(times.place, "`times` goes with `bytes`"));
+impl Choice {
+    /// Does it pick packets by the bytes they carry?
+    pub(super) fn is_of_bytes(&self) -> bool {
+        matches!(self, Self::Rule(rule) if rule.bytes.is_some())
     }
-    let (from, until) = fields.get(&BYTES, reader)?.value;
-    let times = times.map_or(1, |times| times.value as u32);
-    Some(ByteRange { from: Offset(from.get()), until: Offset(until.get()), times })
+
+    /// As the engine has it; `None` if a part is missing.
+    pub(super) fn rule(&self) -> Option<Rule> {
+        let RuleTable { every, pass, packets, bytes, times, gilbert_elliott } = match self {
+            Self::Share(share) => return Some(Rule::Share(*share)),
+            Self::Rule(rule) => &**rule,
+        };
+        let every = every.as_ref().map(|n| n.value);
+        let every = every.or(pass.as_ref().map(|n| n.value + 1)).and_then(NonZeroU64::new);
+        let packets = || packets.as_ref().map(|packets| Rule::Listed(packets.value.clone()));
+        let bytes = || {
+            let (from, until) = bytes.as_ref()?.value;
+            let times = times.as_ref().map_or(1, |times| times.value as u32);
+            let (from, until) = (Offset(from.get()), Offset(until.get()));
+            Some(Rule::Bytes(ByteRange { from, until, times }))
+        };
+        let channel = || gilbert_elliott.as_ref().and_then(|channel| channel.value.channel());
+        every.map(Rule::Every).or_else(packets).or_else(bytes).or_else(channel)
+    }
 }
 
-fn channel(node: &Node, reader: &mut Reader) -> Option<GilbertElliott> {
-    let fields = Fields::open(&GILBERT_ELLIOTT_SECTION, node, reader)?;
-    let share = |key: &Key<Share>, reader: &mut Reader, default: u64| match fields.has(key) {
-        true => fields.get(key, reader).map(|share| share.value),
-        false => Ratio::new(default, 100),
-    };
-    let (p, r) = (fields.get(&P, reader), fields.get(&R, reader));
-    let (h, k) = (share(&H, reader, 0), share(&K, reader, 100));
-    Some(GilbertElliott { p: p?.value, r: r?.value, h: h?, k: k? })
+impl ChannelTable {
+    fn channel(&self) -> Option<Rule> {
+        let share = |given: &Option<Located<Ratio>>, default| match given {
+            Some(share) => Some(share.value),
+            None => Ratio::new(default, 100),
+        };
+        let (p, r) = (self.p.as_ref()?.value, self.r.as_ref()?.value);
+        let (h, k) = (share(&self.h, 0)?, share(&self.k, 100)?);
+        Some(Rule::GilbertElliott(GilbertElliott { p, r, h, k }))
+    }
 }
 
 /// A range of bytes: `"434400B..435848B"`.
@@ -197,6 +234,10 @@ impl Kind for Range {
                 None
             }
         }
+    }
+
+    fn write(&self, value: &Self::Value) -> toml_edit::Value {
+        byte_range_text(*value).into()
     }
 }
 
@@ -235,5 +276,9 @@ impl Kind for Numbers {
         }
         numbers.sort_unstable();
         Some(numbers)
+    }
+
+    fn write(&self, value: &Vec<u64>) -> toml_edit::Value {
+        value.iter().map(|&n| integer(n)).collect::<Array>().into()
     }
 }

@@ -1,23 +1,23 @@
 //! Elements of a road.
 
 use net::link::Limit;
-use net::trace::Schedule;
 use serde_json::{Value as Json, json};
-use sim::scenario::{Capacity, During, Element, Only, Policy, Rule};
+use sim::scenario::{Capacity, During, Element, Only, Policy};
 use units::{Bytes, Duration, Rate};
 
-use super::chance::{self, Choice};
-use super::keys::{AnyKey, Fields, Key, Kind, Located, Reader, Section, Shape};
+use super::chance::{self, AnyChoice, Choice};
+use super::keys::{Fields, Key, Kind, Located, Reader, Section, Shape};
 use super::kinds::{OneOf, Queue, Size, Span, Speed, Sub, Switch, Whole, Words};
-use super::queue::Discipline;
-use super::reorder;
+use super::queue::{AnyDiscipline, Discipline};
+use super::reorder::{self, ReorderTable};
 use super::shared::SharedElements;
 use super::source::{Fault, Place};
+use super::table::table;
 use super::tree::Node;
 use crate::units_text::{MAX_SIZE, Room};
 
-static LINK: Key<Sub> =
-    Key::optional("link", Sub(&LINK_SECTION), "", "a drop-tail queue in front of a line");
+static LINK: Key<Sub<LinkTable>> =
+    Key::optional("link", Sub::of(&LINK_SECTION), "", "a drop-tail queue in front of a line");
 static DELAY: Key<Span> = Key::optional(
     "delay",
     Span { least: Duration::ZERO, usual: "ms" },
@@ -30,32 +30,36 @@ static JITTER: Key<Span> = Key::optional(
     "",
     "a delay drawn for each packet, uniformly from 0s to this; order is kept",
 );
-static LOSS: Key<Choice> = Key::optional("loss", Choice, "", "packets are lost");
-static DUPLICATE: Key<Choice> =
-    Key::optional("duplicate", Choice, "", "packets come twice, the copy at once");
-static CORRUPT: Key<Choice> = Key::optional(
+static LOSS: Key<AnyChoice> = Key::optional("loss", AnyChoice, "", "packets are lost");
+static DUPLICATE: Key<AnyChoice> =
+    Key::optional("duplicate", AnyChoice, "", "packets come twice, the copy at once");
+static CORRUPT: Key<AnyChoice> = Key::optional(
     "corrupt",
-    Choice,
+    AnyChoice,
     "",
     "packets are damaged; the network card they reach drops them",
 );
-static REORDER: Key<Sub> =
-    Key::optional("reorder", Sub(&reorder::SECTION), "", "packets change their order");
-static THIN: Key<Sub> =
-    Key::optional("thin", Sub(&THIN_SECTION), "", "few of the bare ACKs pass, the newest");
-static OUTAGE: Key<Sub> =
-    Key::optional("outage", Sub(&OUTAGE_SECTION), "", "nothing passes for a while");
-static POLICER: Key<Sub> =
-    Key::optional("policer", Sub(&POLICER_SECTION), "", "a token bucket; what exceeds it is lost");
-static SHAPER: Key<Sub> =
-    Key::optional("shaper", Sub(&SHAPER_SECTION), "", "a token bucket; what exceeds it waits");
+static REORDER: Key<Sub<ReorderTable>> =
+    Key::optional("reorder", Sub::of(&reorder::SECTION), "", "packets change their order");
+static THIN: Key<Sub<ThinTable>> =
+    Key::optional("thin", Sub::of(&THIN_SECTION), "", "few of the bare ACKs pass, the newest");
+static OUTAGE: Key<Sub<OutageTable>> =
+    Key::optional("outage", Sub::of(&OUTAGE_SECTION), "", "nothing passes for a while");
+static POLICER: Key<Sub<PolicerTable>> = Key::optional(
+    "policer",
+    Sub::of(&POLICER_SECTION),
+    "",
+    "a token bucket; what exceeds it is lost",
+);
+static SHAPER: Key<Sub<ShaperTable>> =
+    Key::optional("shaper", Sub::of(&SHAPER_SECTION), "", "a token bucket; what exceeds it waits");
 static SHARED: Key<Words> = Key::optional(
     "shared",
     Words,
     "",
     "the element [shared.NAME], which several roads may lead through",
 );
-static ONLY: Key<OneOf> = Key::optional(
+static ONLY: Key<OneOf<Only>> = Key::optional(
     "only",
     chance::ONLY,
     "all packets",
@@ -63,7 +67,7 @@ static ONLY: Key<OneOf> = Key::optional(
      payload, or only bare ACKs",
 );
 
-/// What an element may be; the last is none of its own.
+/// Kinds of elements; the last is a reference to one.
 const KINDS: &[&str] = &[
     "link",
     "delay",
@@ -78,21 +82,36 @@ const KINDS: &[&str] = &[
     "shaper",
     "shared",
 ];
-const KEYS: &[&dyn AnyKey] = &[
-    &LINK, &DELAY, &JITTER, &LOSS, &DUPLICATE, &CORRUPT, &REORDER, &THIN, &OUTAGE, &POLICER,
-    &SHAPER, &ONLY, &SHARED,
-];
 
-/// A station on a road; it does one thing.
-pub(super) static ELEMENT: Section =
-    Section { what: "an element", keys: KEYS, one_of: KINDS, elsewhere: not_an_element };
+table! {
+    /// An element of a path; it does one thing.
+    pub ElementTable: ELEMENT = "an element" {
+        link: Box<LinkTable> = LINK,
+        delay: Duration = DELAY,
+        jitter: Duration = JITTER,
+        loss: Choice = LOSS,
+        duplicate: Choice = DUPLICATE,
+        corrupt: Choice = CORRUPT,
+        reorder: Box<ReorderTable> = REORDER,
+        thin: Box<ThinTable> = THIN,
+        outage: Box<OutageTable> = OUTAGE,
+        policer: Box<PolicerTable> = POLICER,
+        shaper: Box<ShaperTable> = SHAPER,
+        only: Only = ONLY,
+        shared: String = SHARED,
+    }
+    one_of: KINDS,
+    elsewhere: not_an_element,
+    check: check_only,
+}
 
-/// The same, but no reference to another.
+/// The same, but no reference to another: neither list has its last entry.
 pub(super) static SHARED_ELEMENT: Section = Section {
     what: "a shared element",
-    keys: KEYS.split_at(KEYS.len() - 1).0,
+    keys: ELEMENT.keys.split_at(ELEMENT.keys.len() - 1).0,
     one_of: KINDS.split_at(KINDS.len() - 1).0,
     elsewhere: not_an_element,
+    check: check_only,
 };
 
 static RATE: Key<Speed> = Key::optional("rate", Speed, "", "rate of the line, of IP bytes");
@@ -110,17 +129,21 @@ static BUFFER: Key<Queue> = Key::required(
     "room of the queue, the packet on the line not counted; `1bdp` is the rate times the delays \
      of both ways; of a recording, its mean rate",
 );
-static QUEUE: Key<Discipline> = Key::optional(
+static QUEUE: Key<AnyDiscipline> = Key::optional(
     "queue",
-    Discipline,
+    AnyDiscipline,
     "\"drop-tail\"",
     "which packets go, are marked or are lost before the queue is full",
 );
 
-/// A queue and a line.
-pub(super) static LINK_SECTION: Section = Section {
-    what: "a link",
-    keys: &[&RATE, &TRACE, &BUFFER, &QUEUE],
+table! {
+    /// A queue and a line.
+    pub LinkTable: LINK_SECTION = "a link" {
+        rate: Rate = RATE,
+        trace: String = TRACE,
+        buffer: Room = BUFFER,
+        queue: Discipline = QUEUE,
+    }
     one_of: &["rate", "trace"],
     elsewhere: |key| match key {
         "delay" => Some("a delay is an element of its own: { link = { ... } }, { delay = ... }"),
@@ -132,7 +155,7 @@ pub(super) static LINK_SECTION: Section = Section {
         "bandwidth" | "speed" => Some("the rate of the line is called `rate`"),
         _ => not_on_a_path(key),
     },
-};
+}
 
 static SEGMENTS: Key<Whole> = Key::required(
     "segments",
@@ -151,13 +174,14 @@ static MSS: Key<Size> = Key::optional(
     "payload of a full segment",
 );
 
-/// ACK thinning.
-pub(super) static THIN_SECTION: Section = Section {
-    what: "`thin`",
-    keys: &[&SEGMENTS, &THIN_TIMEOUT, &MSS],
-    one_of: &[],
-    elsewhere: Section::NOT_ELSEWHERE,
-};
+table! {
+    /// ACK thinning.
+    pub ThinTable: THIN_SECTION = "`thin`" {
+        segments: u64 = SEGMENTS,
+        timeout: Duration = THIN_TIMEOUT,
+        mss: Bytes = MSS,
+    }
+}
 
 static OUTAGE_FROM: Key<Span> =
     Key::required("from", Span { least: Duration::ZERO, usual: "s" }, "its first moment");
@@ -173,17 +197,19 @@ static HOLD: Key<Switch> = Key::optional(
     "packets are held and go on together when it is over; without, they are lost",
 );
 
-/// A time in which nothing passes.
-pub(super) static OUTAGE_SECTION: Section = Section {
-    what: "an outage",
-    keys: &[&OUTAGE_FROM, &UNTIL, &HOLD],
-    one_of: &[],
+table! {
+    /// A time in which nothing passes.
+    pub OutageTable: OUTAGE_SECTION = "an outage" {
+        from: Duration = OUTAGE_FROM,
+        until: Duration = UNTIL,
+        hold: bool = HOLD,
+    }
     elsewhere: |key| match key {
         "duration" | "for" => Some("an outage ends at the moment `until`"),
         "to" => Some("the end of an outage is called `until`"),
         _ => None,
     },
-};
+}
 
 static BUCKET_RATE: Key<Speed> =
     Key::required("rate", Speed, "what flows into the bucket, in IP bytes");
@@ -198,27 +224,30 @@ static SHAPER_BUFFER: Key<Queue> = Key::required(
     "room for packets that wait; `1bdp` is the rate times the delays of both ways",
 );
 
-/// A token bucket without a queue.
-pub(super) static POLICER_SECTION: Section = Section {
-    what: "a policer",
-    keys: &[&BUCKET_RATE, &BURST],
-    one_of: &[],
+table! {
+    /// A token bucket without a queue.
+    pub PolicerTable: POLICER_SECTION = "a policer" {
+        rate: Rate = BUCKET_RATE,
+        burst: Bytes = BURST,
+    }
     elsewhere: |key| match key {
         "buffer" | "limit" | "queue" => Some("a bucket with a queue is a `shaper`"),
         _ => None,
     },
-};
+}
 
-/// A token bucket with a queue.
-pub(super) static SHAPER_SECTION: Section = Section {
-    what: "a shaper",
-    keys: &[&BUCKET_RATE, &BURST, &SHAPER_BUFFER],
-    one_of: &[],
+table! {
+    /// A token bucket with a queue.
+    pub ShaperTable: SHAPER_SECTION = "a shaper" {
+        rate: Rate = BUCKET_RATE,
+        burst: Bytes = BURST,
+        buffer: Room = SHAPER_BUFFER,
+    }
     elsewhere: |key| match key {
         "limit" | "queue" => Some("the room of the queue is called `buffer`"),
         _ => None,
     },
-};
+}
 
 fn not_an_element(key: &str) -> Option<&'static str> {
     match key {
@@ -254,19 +283,24 @@ impl Shape for Recording {
 }
 
 impl Kind for Recording {
-    type Value = Schedule;
+    type Value = String;
 
-    fn read(&self, key: &str, node: &Node, reader: &mut Reader) -> Option<Schedule> {
-        let name = Words.read(key, node, reader)?;
-        match reader.files.recording(&name) {
-            Ok(schedule) => Some(schedule),
-            Err(wrong) => {
-                let fault =
-                    Fault::new(node.place, format!("this recording cannot be used: {wrong}"));
-                reader.report(fault);
-                None
-            }
-        }
+    fn read(&self, key: &str, node: &Node, reader: &mut Reader) -> Option<String> {
+        Words.read(key, node, reader)
+    }
+
+    fn write(&self, value: &String) -> toml_edit::Value {
+        Words.write(value)
+    }
+}
+
+/// Reports `only` beside an element that concerns all packets.
+fn check_only(fields: &Fields<'_>, reader: &mut Reader) {
+    let picks = [fields.has(&LOSS), fields.has(&DUPLICATE), fields.has(&CORRUPT)].contains(&true)
+        || fields.has(&REORDER);
+    if let Some(node) = fields.node(&ONLY).filter(|_| !picks) {
+        let message = "`only` goes with `loss`, `duplicate`, `corrupt` and `reorder`";
+        reader.report(Fault::new(node.place, message));
     }
 }
 
@@ -277,109 +311,97 @@ pub(super) enum Draft {
     Shaper { rate: Rate, burst: Bytes, buffer: Located<Room> },
 }
 
-/// Reads an element of a road.
-pub(super) fn read(node: &Node, shared: &SharedElements, reader: &mut Reader) -> Option<Draft> {
-    let fields = Fields::open(&ELEMENT, node, reader)?;
-    draft(&fields, Some(shared), reader)
-}
-
+/// The element of a table; references are looked up in `shared`.
 pub(super) fn draft(
-    fields: &Fields<'_>,
+    table: &ElementTable,
     shared: Option<&SharedElements>,
     reader: &mut Reader,
 ) -> Option<Draft> {
-    let only = only(fields, reader);
+    let only = table.only.as_ref().map_or(Only::All, |only| only.value);
     let whole = |element| Some(Draft::Whole(element));
-    if let Some(node) = fields.node(&LINK) {
-        let fields = Fields::open(&LINK_SECTION, node, reader)?;
-        let (rate, buffer) = (fields.get(&RATE, reader), buffer(&fields, &BUFFER, reader));
-        let queue = match fields.has(&QUEUE) {
-            true => fields.get(&QUEUE, reader).map(|queue| queue.value),
-            false => Some(Policy::DropTail),
-        };
-        let trace = fields.get(&TRACE, reader).map(|trace| Capacity::Trace(trace.value));
-        let capacity = rate.map(|rate| Capacity::Rate(rate.value)).or(trace)?;
-        return Some(Draft::Link { capacity, buffer: buffer?, queue: queue? });
+    if let Some(link) = &table.link {
+        return self::link(&link.value, reader);
     }
-    if let Some(node) = fields.node(&SHAPER) {
-        let fields = Fields::open(&SHAPER_SECTION, node, reader)?;
-        let (rate, burst) = (fields.get(&BUCKET_RATE, reader), fields.get(&BURST, reader));
-        let buffer = buffer(&fields, &SHAPER_BUFFER, reader);
-        return Some(Draft::Shaper { rate: rate?.value, burst: burst?.value, buffer: buffer? });
+    if let Some(shaper) = &table.shaper {
+        let ShaperTable { rate, burst, buffer } = &*shaper.value;
+        let buffer = self::buffer(buffer.as_ref(), reader);
+        let (rate, burst) = (rate.as_ref()?.value, burst.as_ref()?.value);
+        return Some(Draft::Shaper { rate, burst, buffer: buffer? });
     }
-    if let Some(node) = fields.node(&POLICER) {
-        let fields = Fields::open(&POLICER_SECTION, node, reader)?;
-        let (rate, burst) = (fields.get(&BUCKET_RATE, reader), fields.get(&BURST, reader));
-        return whole(Element::Policer { rate: rate?.value, burst: burst?.value });
+    if let Some(policer) = &table.policer {
+        let PolicerTable { rate, burst } = &*policer.value;
+        let (rate, burst) = (rate.as_ref()?.value, burst.as_ref()?.value);
+        return whole(Element::Policer { rate, burst });
     }
-    if let Some(node) = fields.node(&REORDER) {
-        return reorder::read(node, only, reader).and_then(whole);
+    if let Some(reorder) = &table.reorder {
+        return reorder::element(&reorder.value, only).and_then(whole);
     }
-    if let Some(node) = fields.node(&THIN) {
-        return thin(node, reader).and_then(whole);
+    if let Some(thin) = &table.thin {
+        return self::thin(&thin.value).and_then(whole);
     }
-    if let Some(node) = fields.node(&OUTAGE) {
-        return outage(node, reader).and_then(whole);
+    if let Some(outage) = &table.outage {
+        return self::outage(&outage.value, reader).and_then(whole);
     }
-    if let Some(shared) = shared
-        && let Some(name) = fields.get(&SHARED, reader)
-    {
-        return shared.find(&name, reader).map(Element::Shared).and_then(whole);
+    if let (Some(shared), Some(name)) = (shared, &table.shared) {
+        return shared.find(name, reader).map(Element::Shared).and_then(whole);
     }
-    let picked = [&LOSS, &DUPLICATE, &CORRUPT].map(|key| fields.get(key, reader));
-    let bytes = picked.iter().flatten().find(|rule| matches!(rule.value, Rule::Bytes(_)));
-    if let Some(rule) = bytes.filter(|_| only == Only::Acks) {
+    let picked = [&table.loss, &table.duplicate, &table.corrupt].map(Option::as_ref);
+    let bytes = picked.iter().flatten().find(|choice| choice.value.is_of_bytes());
+    if let Some(choice) = bytes.filter(|_| only == Only::Acks) {
         let message = "bare ACKs carry none of these bytes";
-        reader.report(Fault::new(rule.place, message).hint("leave `only` out".to_owned()));
+        reader.report(Fault::new(choice.place, message).hint("leave `only` out".to_owned()));
     }
-    let [loss, duplicate, corrupt] = picked.map(|rule| rule.map(|rule| rule.value));
-    let delay = fields.get(&DELAY, reader).map(|span| Element::Delay(span.value));
-    let jitter = fields.get(&JITTER, reader).map(|span| Element::Jitter { most: span.value });
+    let [loss, duplicate, corrupt] = picked.map(|choice| choice.and_then(|c| c.value.rule()));
+    let delay = table.delay.as_ref().map(|span| Element::Delay(span.value));
+    let jitter = table.jitter.as_ref().map(|span| Element::Jitter { most: span.value });
     let loss = loss.map(|rule| Element::Loss { rule, only });
     let duplicate = duplicate.map(|rule| Element::Duplicate { rule, only });
     let corrupt = corrupt.map(|rule| Element::Corrupt { rule, only });
     delay.or(jitter).or(loss).or(duplicate).or(corrupt).and_then(whole)
 }
 
-/// Whom the element concerns, if it is one that asks.
-fn only(fields: &Fields<'_>, reader: &mut Reader) -> Only {
-    let asks = [fields.has(&LOSS), fields.has(&DUPLICATE), fields.has(&CORRUPT)].contains(&true)
-        || fields.has(&REORDER);
-    if let Some(node) = fields.node(&ONLY).filter(|_| !asks) {
-        let message = "`only` goes with `loss`, `duplicate`, `corrupt` and `reorder`";
-        reader.report(Fault::new(node.place, message));
-    }
-    chance::only(fields.get(&ONLY, reader).map(|only| only.value))
+fn link(table: &LinkTable, reader: &mut Reader) -> Option<Draft> {
+    let LinkTable { rate, trace, buffer, queue } = table;
+    let buffer = self::buffer(buffer.as_ref(), reader);
+    let trace = trace.as_ref().and_then(|name| match reader.files.recording(&name.value) {
+        Ok(schedule) => Some(Capacity::Trace(schedule)),
+        Err(wrong) => {
+            let message = format!("this recording cannot be used: {wrong}");
+            reader.report(Fault::new(name.place, message));
+            None
+        }
+    });
+    let capacity = rate.as_ref().map(|rate| Capacity::Rate(rate.value)).or(trace);
+    let queue = match queue {
+        Some(queue) => queue.value.policy(reader),
+        None => Some(Policy::DropTail),
+    };
+    Some(Draft::Link { capacity: capacity?, buffer: buffer?, queue: queue? })
 }
 
-fn buffer(fields: &Fields<'_>, key: &Key<Queue>, reader: &mut Reader) -> Option<Located<Room>> {
-    let buffer = fields.get(key, reader)?;
+fn buffer(buffer: Option<&Located<Room>>, reader: &mut Reader) -> Option<Located<Room>> {
+    let buffer = *buffer?;
     if matches!(buffer.value, Room::Size(Bytes::ZERO) | Room::Packets(0)) {
         reader.report(Fault::new(buffer.place, "this buffer has no room"));
     }
     Some(buffer)
 }
 
-fn thin(node: &Node, reader: &mut Reader) -> Option<Element> {
-    let fields = Fields::open(&THIN_SECTION, node, reader)?;
-    let (segments, timeout) = (fields.get(&SEGMENTS, reader), fields.get(&THIN_TIMEOUT, reader));
-    let mss = match fields.has(&MSS) {
-        true => fields.get(&MSS, reader)?.value,
-        false => Bytes(1_448),
-    };
-    Some(Element::Thin { bytes: Bytes(segments?.value * mss.get()), timeout: timeout?.value })
+fn thin(table: &ThinTable) -> Option<Element> {
+    let ThinTable { segments, timeout, mss } = table;
+    let mss = mss.as_ref().map_or(Bytes(1_448), |mss| mss.value);
+    let bytes = Bytes(segments.as_ref()?.value * mss.get());
+    Some(Element::Thin { bytes, timeout: timeout.as_ref()?.value })
 }
 
-fn outage(node: &Node, reader: &mut Reader) -> Option<Element> {
-    let fields = Fields::open(&OUTAGE_SECTION, node, reader)?;
-    let (from, until) = (fields.get(&OUTAGE_FROM, reader), fields.get(&UNTIL, reader));
-    let held = fields.get(&HOLD, reader).is_some_and(|hold| hold.value);
-    let (from, until) = (from?, until?);
+fn outage(table: &OutageTable, reader: &mut Reader) -> Option<Element> {
+    let (from, until) = (table.from.as_ref()?, table.until.as_ref()?);
     if until.value <= from.value {
         let fault = Fault::new(until.place, "this outage ends before it begins");
         reader.report(fault.expected(format!("a moment after {}", from.value)));
         return None;
     }
+    let held = table.hold.as_ref().is_some_and(|hold| hold.value);
     let during = if held { During::Held } else { During::Lost };
     Some(Element::Outage { from: from.value, until: until.value, during })
 }

@@ -8,12 +8,14 @@ use sim::scenario::{App, Close, Keepalive, Reads};
 use units::{Bytes, Duration};
 
 use super::apps::{
-    self, ON_OFF_SECTION, PACED_SECTION, Probing, READS_SECTION, REQUESTS_SECTION, Volume,
+    self, AnyVolume, ON_OFF_SECTION, OnOffTable, PACED_SECTION, PacedTable, Probing, READS_SECTION,
+    REQUESTS_SECTION, ReadsTable, RequestsTable, Volume,
 };
 use super::hosts::Hosts;
-use super::keys::{Fields, Key, Kind, Located, Reader, Section, Shape};
+use super::keys::{Key, Kind, Located, Reader, Shape};
 use super::kinds::{OneOf, Size, Span, Sub, Switch, Words, wrong_kind};
 use super::source::{Fault, Place};
+use super::table::table;
 use super::tree::{Node, Value};
 use crate::units_text::MAX_SIZE;
 
@@ -26,25 +28,33 @@ static START: Key<Span> = Key::optional(
     "0s",
     "moment of the first SYN",
 );
-static BULK: Key<Volume> =
-    Key::optional("bulk", Volume, "", "write this much as fast as the stack takes it, then close");
+static BULK: Key<AnyVolume> = Key::optional(
+    "bulk",
+    AnyVolume,
+    "",
+    "write this much as fast as the stack takes it, then close",
+);
 static WRITE: Key<Size> = Key::optional(
     "write",
     Size { least: Bytes(1), most: MAX_SIZE },
     "all at once",
     "bytes of one write call of `bulk`; a stack may send between two",
 );
-static PACED: Key<Sub> =
-    Key::optional("paced", Sub(&PACED_SECTION), "", "write a chunk at fixed intervals, then close");
-static ON_OFF: Key<Sub> = Key::optional(
+static PACED: Key<Sub<PacedTable>> = Key::optional(
+    "paced",
+    Sub::of(&PACED_SECTION),
+    "",
+    "write a chunk at fixed intervals, then close",
+);
+static ON_OFF: Key<Sub<OnOffTable>> = Key::optional(
     "on_off",
-    Sub(&ON_OFF_SECTION),
+    Sub::of(&ON_OFF_SECTION),
     "",
     "write in bursts with pauses between them, then close",
 );
-static REQUESTS: Key<Sub> = Key::optional(
+static REQUESTS: Key<Sub<RequestsTable>> = Key::optional(
     "requests",
-    Sub(&REQUESTS_SECTION),
+    Sub::of(&REQUESTS_SECTION),
     "",
     "send requests one after another, each of which `to` answers, then close",
 );
@@ -62,15 +72,15 @@ static NODELAY: Key<Switch> = Key::optional(
     "the application switches Nagle's algorithm off (TCP_NODELAY)",
 );
 
-static READS: Key<Sub> = Key::optional(
+static READS: Key<Sub<ReadsTable>> = Key::optional(
     "reads",
-    Sub(&READS_SECTION),
+    Sub::of(&READS_SECTION),
     "all there is, at once",
     "how `to` reads; with `bulk`, `paced` and `on_off`",
 );
-static CLOSE: Key<OneOf> = Key::optional(
+static CLOSE: Key<OneOf<Close>> = Key::optional(
     "close",
-    OneOf { names: &["fin", "reset"] },
+    OneOf { names: &[("fin", Close::Fin), ("reset", Close::Reset)] },
     "\"fin\"",
     "how `from` ends the connection; `reset` (SO_LINGER of zero) goes as soon as the stack has \
      taken the last byte, and what it has not sent by then is lost",
@@ -83,13 +93,25 @@ static KEEPALIVE: Key<Probing> = Key::optional(
      own times",
 );
 
-/// A connection.
-pub(super) static SECTION: Section = Section {
-    what: "a flow",
-    keys: &[
-        &NAME, &FROM, &TO, &PATH, &START, &BULK, &WRITE, &PACED, &ON_OFF, &REQUESTS, &READS,
-        &CLOSE, &KEEPALIVE, &IP, &NODELAY,
-    ],
+table! {
+    /// A connection.
+    pub FlowTable: SECTION = "a flow" {
+        name: String = NAME,
+        from: String = FROM,
+        to: String = TO,
+        path: String = PATH,
+        start: Duration = START,
+        bulk: Volume = BULK,
+        write: Bytes = WRITE,
+        paced: Box<PacedTable> = PACED,
+        on_off: Box<OnOffTable> = ON_OFF,
+        requests: Box<RequestsTable> = REQUESTS,
+        reads: Box<ReadsTable> = READS,
+        close: Close = CLOSE,
+        keepalive: Option<Keepalive> = KEEPALIVE,
+        ip: IpVersion = IP,
+        nodelay: bool = NODELAY,
+    }
     one_of: &["bulk", "paced", "on_off", "requests"],
     elsewhere: |key| match key {
         "cc" | "profile" | "knobs" | "mtu" | "lro" | "gro" | "tso" => {
@@ -107,7 +129,13 @@ pub(super) static SECTION: Section = Section {
         "duration" | "stop" => Some("the run's duration stands at the top of the file"),
         _ => None,
     },
-};
+    check: |fields, reader| {
+        if let Some(node) = fields.node(&READS).filter(|_| fields.has(&REQUESTS)) {
+            let message = "`reads` goes with `bulk`, `paced` and `on_off`";
+            reader.report(Fault::new(node.place, message));
+        }
+    },
+}
 
 /// Version of the internet protocol: 4 or 6.
 struct Version;
@@ -132,6 +160,13 @@ impl Kind for Version {
             _ => wrong_kind(key, node, "4 or 6", reader),
         }
     }
+
+    fn write(&self, value: &IpVersion) -> toml_edit::Value {
+        match value {
+            IpVersion::V4 => 4.into(),
+            IpVersion::V6 => 6.into(),
+        }
+    }
 }
 
 /// A flow before its path is known.
@@ -154,53 +189,44 @@ pub(super) struct FlowRead {
     pub(super) place: Place,
 }
 
-/// Reads a flow.
-pub(super) fn read(node: &Node, hosts: &Hosts, reader: &mut Reader) -> Option<FlowRead> {
-    let fields = Fields::open(&SECTION, node, reader)?;
-    let name = fields.get(&NAME, reader);
-    let ends = hosts.pair(&fields, &FROM, &TO, reader);
-    let start = fields.get(&START, reader);
-    let write = fields.get(&WRITE, reader).and_then(|write| NonZeroU64::new(write.value.get()));
-    if let Some(node) = fields.node(&WRITE).filter(|_| !fields.has(&BULK)) {
-        reader.report(Fault::new(node.place, "`write` goes with `bulk`"));
+/// The flow of a table, with its hosts.
+pub(super) fn flow(table: &Located<FlowTable>, hosts: &Hosts, reader: &mut Reader) -> FlowRead {
+    let flow = &table.value;
+    let ends = hosts.pair("a flow", table.place, [&flow.from, &flow.to], reader);
+    let reads = flow.reads.as_ref().and_then(|reads| reads.value.reads(reader));
+    if let (Some(write), None) = (&flow.write, &flow.bulk) {
+        reader.report(Fault::new(write.place, "`write` goes with `bulk`"));
     }
-    let bulk = fields.get(&BULK, reader).map(|volume| App::Bulk { bytes: volume.value, write });
-    let paced = fields.node(&PACED).and_then(|node| apps::paced(node, reader));
-    let on_off = fields.node(&ON_OFF).and_then(|node| apps::on_off(node, reader));
-    let requests = fields.node(&REQUESTS).and_then(|node| apps::requests(node, reader));
-    let reads = fields.node(&READS).and_then(|node| apps::reads(node, reader));
-    if let Some(node) = fields.node(&READS).filter(|_| fields.has(&REQUESTS)) {
-        let message = "`reads` goes with `bulk`, `paced` and `on_off`";
-        reader.report(Fault::new(node.place, message));
-    }
-    let close = fields.get(&CLOSE, reader).map_or(Close::Fin, |close| match close.value {
-        "reset" => Close::Reset,
-        _ => Close::Fin,
-    });
-    let app = bulk.or(paced).or(on_off).or(requests);
-    let writes = fields.node(&BULK).or(fields.node(&PACED));
-    let writes = writes.or(fields.node(&ON_OFF)).or(fields.node(&REQUESTS));
+    let write = flow.write.as_ref().and_then(|write| NonZeroU64::new(write.value.get()));
+    let bulk = |bulk: &Located<Volume>| App::Bulk { bytes: bulk.value.bytes(), write };
+    let (app, writes) = match flow {
+        FlowTable { bulk: Some(table), .. } => (Some(bulk(table)), table.place),
+        FlowTable { paced: Some(table), .. } => (table.value.app(), table.place),
+        FlowTable { on_off: Some(table), .. } => (table.value.app(), table.place),
+        FlowTable { requests: Some(table), .. } => (table.value.app(), table.place),
+        _ => (None, table.place),
+    };
     let endless = match app {
         Some(
             App::Bulk { bytes: None, .. }
             | App::Paced { bytes: None, .. }
             | App::OnOff { bytes: None, .. }
             | App::Requests { count: None, .. },
-        ) => writes,
+        ) if !apps::misread_limit(reader) => Some(writes),
         _ => None,
     };
-    Some(FlowRead {
-        name,
+    FlowRead {
+        name: flow.name.clone(),
         ends,
-        path: fields.get(&PATH, reader),
-        start,
+        path: flow.path.clone(),
+        start: flow.start,
         app,
-        ip: fields.get(&IP, reader).map_or(IpVersion::V4, |ip| ip.value),
-        nodelay: fields.get(&NODELAY, reader).is_some_and(|nodelay| nodelay.value),
+        ip: flow.ip.map_or(IpVersion::V4, |ip| ip.value),
+        nodelay: flow.nodelay.is_some_and(|nodelay| nodelay.value),
         reads,
-        close,
-        keepalive: fields.get(&KEEPALIVE, reader).and_then(|keepalive| keepalive.value),
-        endless: endless.map(|node| node.place),
-        place: fields.place,
-    })
+        close: flow.close.map_or(Close::Fin, |close| close.value),
+        keepalive: flow.keepalive.and_then(|keepalive| keepalive.value),
+        endless,
+        place: table.place,
+    }
 }

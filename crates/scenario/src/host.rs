@@ -9,17 +9,19 @@ use sim::scenario::{Host, Offload, QuicStack, Stack, TcpStack};
 use tcp::profile::{NAMES, Profile};
 use units::{Bytes, Duration};
 
-use super::keys::{Fields, Key, Kind, Reader, Section, Shape};
-use super::kinds::{OneOf, Size, Span, Switch, Whole, wrong_kind};
-use super::knobs::{self, Knobs};
+use super::keys::{Key, Kind, Located, Reader, Shape};
+use super::kinds::{OneOf, Size, Span, Switch, Whole, themselves, wrong_kind};
+use super::knobs;
 use super::nearest::did_you_mean;
-use super::offload::{self, Merging};
+use super::offload::{self, AnyMerging, GroTable, LroTable, Merging};
+use super::setting::{Knobs, Settings};
 use super::source::{Fault, Place};
+use super::table::table;
 use super::tree::{Node, Value};
 
 static PROFILE: Key<OneOf> = Key::required(
     "profile",
-    OneOf { names: &ALL_NAMES },
+    OneOf { names: &themselves(ALL_NAMES) },
     "the system whose TCP the host runs, or the QUIC it runs",
 );
 /// Profiles of TCP, then those of QUIC.
@@ -71,15 +73,15 @@ static TSO: Key<Switch> = Key::optional(
     "false",
     "segmentation offload: bursts leave the stack whole and the card splits them",
 );
-static LRO: Key<Merging> = Key::optional(
+static LRO: Key<AnyMerging<LroTable>> = Key::optional(
     "lro",
-    Merging(&offload::LRO),
+    AnyMerging::of(&offload::LRO),
     "false",
     "FreeBSD's receive offload (tcp_lro.c); a table changes its limits",
 );
-static GRO: Key<Merging> = Key::optional(
+static GRO: Key<AnyMerging<GroTable>> = Key::optional(
     "gro",
-    Merging(&offload::GRO),
+    AnyMerging::of(&offload::GRO),
     "false",
     "Linux's receive offload (tcp_gro_receive); a table changes its rules",
 );
@@ -103,27 +105,25 @@ static KNOBS: Key<Knobs> = Key::optional(
     "sysctls and build options under their own names, in quotes",
 );
 
-/// A machine.
-pub(super) static SECTION: Section = Section {
-    what: "a host",
-    keys: &[
-        &PROFILE,
-        &CC,
-        &MTU,
-        &DELAY,
-        &CLOCK_PHASE,
-        &ISN,
-        &TIMESTAMP,
-        &TSO,
-        &LRO,
-        &GRO,
-        &RX_BUDGET,
-        &INTERRUPT_MODERATION,
-        &KNOBS,
-    ],
-    one_of: &[],
-    elsewhere,
-};
+table! {
+    /// A machine.
+    pub HostTable: SECTION = "a host" {
+        profile: &'static str = PROFILE,
+        cc: String = CC,
+        mtu: Bytes = MTU,
+        delay: Duration = DELAY,
+        clock_phase: Duration = CLOCK_PHASE,
+        isn: u64 = ISN,
+        timestamp: u64 = TIMESTAMP,
+        tso: bool = TSO,
+        lro: Merging<LroTable> = LRO,
+        gro: Merging<GroTable> = GRO,
+        rx_budget: u64 = RX_BUDGET,
+        interrupt_moderation: Duration = INTERRUPT_MODERATION,
+        knobs: Settings = KNOBS,
+    }
+    elsewhere: elsewhere,
+}
 
 fn elsewhere(key: &str) -> Option<&'static str> {
     match key {
@@ -138,33 +138,32 @@ fn elsewhere(key: &str) -> Option<&'static str> {
     }
 }
 
-/// Reads the host called `name`.
-pub(super) fn read(name: &str, node: &Node, reader: &mut Reader) -> Option<Host> {
+/// The host called `name`; `None` if anything about it was reported.
+pub(super) fn host(name: &str, table: &HostTable, reader: &mut Reader) -> Option<Host> {
     let before = reader.faults.len();
-    let fields = Fields::open(&SECTION, node, reader)?;
-    let named = fields.get(&PROFILE, reader);
-    let mut stack = named.and_then(|named| stack(named.value));
-    set_cc(&fields, stack.as_mut(), reader);
-    if let (Some(mtu), Some(stack)) = (fields.get(&MTU, reader), &mut stack) {
+    let mut stack = table.profile.as_ref().and_then(|named| stack(named.value));
+    if let (Some(cc), Some(stack)) = (&table.cc, &mut stack) {
+        set_cc(cc, stack, reader);
+    }
+    if let (Some(mtu), Some(stack)) = (&table.mtu, &mut stack) {
         set_mtu(stack, mtu.value.get() as u32, mtu.place, reader);
     }
-    if let Some(node) = fields.node(&KNOBS) {
+    if let Some(knobs) = &table.knobs {
         match &mut stack {
-            Some(Stack::Tcp(tcp)) => knobs::apply(node, Some(&mut tcp.profile), reader),
-            Some(Stack::Quic(quic)) => knobs::apply_quic(node, &mut quic.profile, reader),
-            None => knobs::apply(node, None, reader),
+            Some(Stack::Tcp(tcp)) => knobs::apply(&knobs.value, Some(&mut tcp.profile), reader),
+            Some(Stack::Quic(quic)) => knobs::apply_quic(&knobs.value, &mut quic.profile, reader),
+            None => knobs::apply(&knobs.value, None, reader),
         }
     }
-    let tso = fields.get(&TSO, reader).is_some_and(|tso| tso.value);
     let profile = stack.as_ref().and_then(Stack::tcp).map(|tcp| &tcp.profile);
-    let offload = offload::read(&fields, &LRO, &GRO, profile, reader);
-    let delay = fields.get(&DELAY, reader).map_or(Duration::ZERO, |span| span.value);
-    let clock_phase = fields.get(&CLOCK_PHASE, reader).map_or(Duration::ZERO, |span| span.value);
-    let moderation =
-        fields.get(&INTERRUPT_MODERATION, reader).map_or(Duration::ZERO, |span| span.value);
-    let budget = fields.get(&RX_BUDGET, reader).and_then(|n| NonZeroU32::new(n.value as u32));
-    let isn = fields.get(&ISN, reader).map(|number| number.value as u32);
-    let timestamp = fields.get(&TIMESTAMP, reader).map(|number| number.value as u32);
+    let offload = offload::receive(table.lro.as_ref(), table.gro.as_ref(), profile, reader);
+    let span = |span: &Option<Located<Duration>>| span.as_ref().map_or(Duration::ZERO, |s| s.value);
+    let tso = table.tso.as_ref().is_some_and(|tso| tso.value);
+    let moderation = span(&table.interrupt_moderation);
+    let budget = table.rx_budget.as_ref().and_then(|n| NonZeroU32::new(n.value as u32));
+    let clock_phase = span(&table.clock_phase);
+    let isn = table.isn.as_ref().map(|number| number.value as u32);
+    let timestamp = table.timestamp.as_ref().map(|number| number.value as u32);
     if reader.faults.len() != before {
         return None;
     }
@@ -175,7 +174,7 @@ pub(super) fn read(name: &str, node: &Node, reader: &mut Reader) -> Option<Host>
             quic @ Stack::Quic(_) => quic,
         },
         offload: Offload { tso, budget, moderation, ..offload },
-        delay,
+        delay: span(&table.delay),
     })
 }
 
@@ -189,18 +188,17 @@ fn stack(name: &str) -> Option<Stack> {
     Some(Stack::Tcp(TcpStack::new(profile, cc)))
 }
 
-/// Reads the congestion control, and reports one that the stack does not offer.
-fn set_cc(fields: &Fields<'_>, stack: Option<&mut Stack>, reader: &mut Reader) {
-    let (Some(cc), Some(stack)) = (fields.get(&CC, reader), stack) else { return };
+/// Sets the congestion control, and reports one that the stack does not offer.
+fn set_cc(cc: &Located<String>, stack: &mut Stack, reader: &mut Reader) {
     let external = reader.controllers.iter().copied().find(|one| one.name() == cc.value);
     let offered = match stack {
         Stack::Tcp(tcp) => {
             let found = external
-                .map_or_else(|| tcp.profile.algorithm(cc.value), |one| Ok(Algorithm::Outside(one)));
+                .map_or_else(|| tcp.profile.algorithm(&cc.value), |one| Ok(Algorithm::Outside(one)));
             found.map(|found| tcp.cc = found)
         }
         Stack::Quic(quic) => {
-            let named = || CongestionControl::named(cc.value);
+            let named = || CongestionControl::named(&cc.value);
             let found = external.map_or_else(named, |one| Ok(CongestionControl::External(one)));
             found.map(|found| quic.cc = found)
         }
@@ -249,16 +247,16 @@ impl Shape for Controller {
 }
 
 impl Kind for Controller {
-    type Value = &'static str;
+    type Value = String;
 
-    fn read(&self, key: &str, node: &Node, reader: &mut Reader) -> Option<&'static str> {
+    fn read(&self, key: &str, node: &Node, reader: &mut Reader) -> Option<String> {
         let outside: Vec<&str> = reader.controllers.iter().map(|outside| outside.name()).collect();
         let names: Vec<&'static str> = registry::NAMES.into_iter().chain(outside).collect();
         let Value::Text(name) = &node.value else {
             return wrong_kind(key, node, &quoted(&names), reader);
         };
-        if let Some(known) = names.iter().find(|known| *known == name) {
-            return Some(known);
+        if names.contains(&name.as_str()) {
+            return Some(name.clone());
         }
         let message = match registry::NOT_MODELLED.contains(&name.as_str()) {
             true => format!("`{name}` is not modelled yet"),
@@ -267,6 +265,10 @@ impl Kind for Controller {
         let fault = Fault::new(node.place, message).expected(quoted(&names));
         reader.report(fault.hint(did_you_mean(name, names)));
         None
+    }
+
+    fn write(&self, value: &String) -> toml_edit::Value {
+        value.as_str().into()
     }
 }
 

@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::keys::{Fields, Key, Reader};
-use super::kinds::Words;
+use super::keys::{Located, Reader};
 use super::nearest::{did_you_mean, one_of};
-use super::source::Fault;
+use super::source::{Fault, Place};
 
 /// The hosts of a scenario by name, right or wrong in themselves.
 #[derive(Debug)]
@@ -26,14 +25,8 @@ impl Hosts {
         &self.names[index]
     }
 
-    /// The host a key names.
-    pub(super) fn one(
-        &self,
-        fields: &Fields<'_>,
-        key: &Key<Words>,
-        reader: &mut Reader,
-    ) -> Option<usize> {
-        let name = fields.get(key, reader)?;
+    /// The host of that name.
+    pub(super) fn one(&self, name: &Located<String>, reader: &mut Reader) -> Option<usize> {
         let found = self.places.get(&name.value).copied();
         // Without any host, that is what is wrong.
         if found.is_none() && !self.names.is_empty() {
@@ -44,21 +37,22 @@ impl Hosts {
         found
     }
 
-    /// Two hosts, which must differ.
+    /// Two hosts, which must differ, of `what` at `place`.
     pub(super) fn pair(
         &self,
-        fields: &Fields<'_>,
-        from: &Key<Words>,
-        to: &Key<Words>,
+        what: &str,
+        place: Place,
+        [from, to]: [&Option<Located<String>>; 2],
         reader: &mut Reader,
     ) -> Option<(usize, usize)> {
-        let (first, second) = (self.one(fields, from, reader), self.one(fields, to, reader));
-        let pair = first.zip(second)?;
+        let mut one = |name: &Option<Located<String>>| self.one(name.as_ref()?, reader);
+        let (from, last) = (one(from), one(to));
+        let pair = from.zip(last)?;
         if pair.0 != pair.1 {
             return Some(pair);
         }
-        let message = format!("{} needs two different hosts", fields.section.what);
-        let place = fields.node(to).map_or(fields.place, |node| node.place);
+        let message = format!("{what} needs two different hosts");
+        let place = to.as_ref().map_or(place, |to| to.place);
         reader.report(Fault::new(place, message));
         None
     }

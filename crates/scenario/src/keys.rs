@@ -3,7 +3,8 @@
 //!
 //! A [`Section`] lists its [`Key`]s. [`Fields::open`] checks a table against its section,
 //! [`Fields::get`] reads one key; whatever is wrong is reported to the [`Reader`], and reading
-//! goes on, so that one look shows all mistakes.
+//! goes on, so that one look shows all mistakes. [`super::table`] makes a type of a section, which
+//! reads and writes it.
 
 use cc::Outside;
 use serde_json::{Map, Value as Json, json};
@@ -23,13 +24,16 @@ pub(super) trait Shape: Sync {
     fn takes(&self) -> String;
 }
 
-/// A [`Shape`] that is read on its own.
+/// A [`Shape`] with a reader and a writer.
 pub(super) trait Kind: Shape {
-    /// What it is once read.
+    /// Type of the value.
     type Value;
 
     /// Reads `node`, the value of `key`; reports what is wrong.
     fn read(&self, key: &str, node: &Node, reader: &mut Reader) -> Option<Self::Value>;
+
+    /// The value as a file has it; [`Kind::read`] returns the same from it.
+    fn write(&self, value: &Self::Value) -> toml_edit::Value;
 }
 
 /// A key with its meaning.
@@ -61,6 +65,8 @@ pub(super) struct Section {
     pub(super) one_of: &'static [&'static str],
     /// Where a key belongs that people look for here.
     pub(super) elsewhere: fn(&str) -> Option<&'static str>,
+    /// Reports keys that do not go together.
+    pub(super) check: fn(&Fields<'_>, &mut Reader),
 }
 
 /// Collects what is wrong, and reads the files that tables name.
@@ -70,21 +76,39 @@ pub(super) struct Reader {
     pub(super) files: Files,
     /// Congestion controllers that are known here beside those of the registry.
     pub(super) controllers: Vec<Outside>,
+    /// Names of the keys whose values were wrong.
+    misread: Vec<&'static str>,
 }
 
 impl Reader {
     /// One that knows what `overrides` bring along.
     pub(super) fn knowing(overrides: &Overrides) -> Self {
         let Overrides { files, controllers, .. } = overrides.clone();
-        Self { faults: Vec::new(), files, controllers }
+        Self { files, controllers, ..Self::default() }
     }
 }
 
-/// A value with its place.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Located<T> {
-    pub(super) value: T,
+/// A value with its position in the text that it was read from. Values are equal wherever they are.
+#[derive(Debug, Clone, Copy)]
+pub struct Located<T> {
+    /// The value.
+    pub value: T,
     pub(super) place: Place,
+}
+
+impl<T: PartialEq> PartialEq for Located<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.value == other.value
+    }
+}
+
+impl<T: Eq> Eq for Located<T> {}
+
+/// A value that no text holds.
+impl<T> From<T> for Located<T> {
+    fn from(value: T) -> Self {
+        Self { value, place: Place::NOWHERE }
+    }
 }
 
 /// A table that was checked against its section.
@@ -132,8 +156,9 @@ impl<S: Shape> AnyKey for Key<S> {
 }
 
 impl Section {
-    /// No key of this section is looked for elsewhere.
-    pub(super) const NOT_ELSEWHERE: fn(&str) -> Option<&'static str> = |_| None;
+    /// Without keys and rules, for those that leave some of them out.
+    pub(super) const EMPTY: Self =
+        Self { what: "", keys: &[], one_of: &[], elsewhere: |_| None, check: |_, _| {} };
 
     /// Is `name` one of its keys?
     pub(super) fn knows(&self, name: &str) -> bool {
@@ -178,6 +203,11 @@ impl Section {
 impl Reader {
     pub(super) fn report(&mut self, fault: Fault) {
         self.faults.push(fault);
+    }
+
+    /// Was the key written with a wrong value, in any table?
+    pub(super) fn has_misread<S>(&self, key: &Key<S>) -> bool {
+        self.misread.contains(&key.name)
     }
 
     /// The entries of a table; anything else is reported.
@@ -227,6 +257,7 @@ impl<'n> Fields<'n> {
             }
         }
         fields.check_alternatives(reader);
+        (section.check)(&fields, reader);
         Some(fields)
     }
 
@@ -268,7 +299,6 @@ impl<'n> Fields<'n> {
 
     /// The value of a key as it stands.
     pub(super) fn node<S>(&self, key: &Key<S>) -> Option<&'n Node> {
-        debug_assert!(self.section.knows(key.name), "{}", key.name);
         self.entry(key.name).map(|entry| &entry.node)
     }
 
@@ -279,8 +309,24 @@ impl<'n> Fields<'n> {
         reader: &mut Reader,
     ) -> Option<Located<K::Value>> {
         let node = self.node(key)?;
-        let value = key.shape.read(key.name, node, reader)?;
-        Some(Located { value, place: node.place })
+        let value = key.shape.read(key.name, node, reader);
+        if value.is_none() {
+            reader.misread.push(key.name);
+        }
+        Some(Located { value: value?, place: node.place })
+    }
+}
+
+impl<K: Kind> Key<K> {
+    /// Adds the key with its value to a table.
+    pub(super) fn write(
+        &self,
+        value: Option<&Located<K::Value>>,
+        table: &mut toml_edit::InlineTable,
+    ) {
+        if let Some(value) = value {
+            table.insert(self.name.to_owned(), self.shape.write(&value.value));
+        }
     }
 }
 

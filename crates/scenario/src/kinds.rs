@@ -1,12 +1,17 @@
-//! Values that stand on their own: names, numbers, quantities.
+//! Values of one kind each: names, numbers, quantities, tables and lists of them.
+
+use core::marker::PhantomData;
 
 use serde_json::{Value as Json, json};
+use toml_edit::{Array, InlineTable};
 use units::{Bytes, Duration, Rate};
 
-use super::keys::{Kind, Reader, Section, Shape};
+use super::keys::{Fields, Kind, Located, Reader, Section, Shape};
 use super::nearest::{did_you_mean, one_of};
+use super::setting::ByName;
 use super::source::Fault;
-use super::tree::{Node, Value};
+use super::table::Table;
+use super::tree::{Entry, Node, Value};
 use crate::units_text::{self, MAX_SIZE, Misread, Room, pattern};
 
 /// Any text.
@@ -21,9 +26,22 @@ pub(super) struct Whole {
     pub(super) most: u64,
 }
 
-/// One of some names.
-pub(super) struct OneOf {
-    pub(super) names: &'static [&'static str],
+/// One of some names, each with its meaning.
+pub(super) struct OneOf<T: 'static = &'static str> {
+    pub(super) names: &'static [(&'static str, T)],
+}
+
+/// Names that mean themselves.
+pub(super) const fn themselves<const N: usize>(
+    names: [&'static str; N],
+) -> [(&'static str, &'static str); N] {
+    let mut pairs = [("", ""); N];
+    let mut at = 0;
+    while at < N {
+        pairs[at] = (names[at], names[at]);
+        at += 1;
+    }
+    pairs
 }
 
 /// A duration.
@@ -45,14 +63,40 @@ pub(super) struct Speed;
 /// Room in a queue.
 pub(super) struct Queue;
 
-/// A table of its own.
-pub(super) struct Sub(pub(super) &'static Section);
+/// A table of the section.
+pub(super) struct Sub<T>(&'static Section, PhantomData<fn() -> T>);
 
 /// A list of tables.
-pub(super) struct Tables(pub(super) &'static Section);
+pub(super) struct Tables<T> {
+    section: &'static Section,
+    may_be_empty: bool,
+    table: PhantomData<fn() -> T>,
+}
 
-/// Tables by name.
-pub(super) struct Named(pub(super) &'static Section);
+/// Tables by name, in the order of the file.
+pub(super) struct Named<T>(&'static Section, PhantomData<fn() -> T>);
+
+impl<T> Sub<T> {
+    pub(super) const fn of(section: &'static Section) -> Self {
+        Self(section, PhantomData)
+    }
+}
+
+impl<T> Tables<T> {
+    pub(super) const fn some(section: &'static Section) -> Self {
+        Self { section, may_be_empty: false, table: PhantomData }
+    }
+
+    pub(super) const fn any(section: &'static Section) -> Self {
+        Self { section, may_be_empty: true, table: PhantomData }
+    }
+}
+
+impl<T> Named<T> {
+    pub(super) const fn of(section: &'static Section) -> Self {
+        Self(section, PhantomData)
+    }
+}
 
 impl Shape for Words {
     fn schema(&self) -> Json {
@@ -72,6 +116,10 @@ impl Kind for Words {
             Value::Text(text) => Some(text.clone()),
             _ => wrong_kind(key, node, "text in quotes", reader),
         }
+    }
+
+    fn write(&self, value: &String) -> toml_edit::Value {
+        value.as_str().into()
     }
 }
 
@@ -93,6 +141,10 @@ impl Kind for Switch {
             Value::Switch(on) => Some(on),
             _ => wrong_kind(key, node, "`true` or `false`", reader),
         }
+    }
+
+    fn write(&self, value: &bool) -> toml_edit::Value {
+        (*value).into()
     }
 }
 
@@ -123,6 +175,15 @@ impl Kind for Whole {
             }
         }
     }
+
+    fn write(&self, value: &u64) -> toml_edit::Value {
+        integer(*value)
+    }
+}
+
+/// A whole number, which TOML has up to 2^63 - 1.
+pub(super) fn integer(n: u64) -> toml_edit::Value {
+    i64::try_from(n).unwrap_or(i64::MAX).into()
 }
 
 /// The number that TOML writes as `digits`, with its radix; `None` below 0 and above 64 bits.
@@ -136,32 +197,43 @@ pub(super) fn whole(digits: &str) -> Option<u64> {
         .unwrap_or_else(|| digits.parse().ok())
 }
 
-impl Shape for OneOf {
+impl<T: Sync> Shape for OneOf<T> {
     fn schema(&self) -> Json {
-        json!({ "enum": self.names })
+        json!({ "enum": self.texts().collect::<Vec<_>>() })
     }
 
     fn takes(&self) -> String {
-        let names: Vec<String> = self.names.iter().map(|name| format!("`\"{name}\"`")).collect();
+        let names: Vec<String> = self.texts().map(|name| format!("`\"{name}\"`")).collect();
         names.join(", ")
     }
 }
 
-impl Kind for OneOf {
-    type Value = &'static str;
+impl<T> OneOf<T> {
+    fn texts(&self) -> impl Iterator<Item = &'static str> + Clone {
+        self.names.iter().map(|(name, _)| *name)
+    }
+}
 
-    fn read(&self, key: &str, node: &Node, reader: &mut Reader) -> Option<&'static str> {
-        let expected = || one_of(self.names.iter().copied());
+impl<T: Copy + PartialEq + Sync> Kind for OneOf<T> {
+    type Value = T;
+
+    fn read(&self, key: &str, node: &Node, reader: &mut Reader) -> Option<T> {
+        let expected = || one_of(self.texts());
         let Value::Text(text) = &node.value else {
             return wrong_kind(key, node, &expected(), reader);
         };
-        let found = self.names.iter().copied().find(|name| name == text);
+        let found = self.names.iter().find(|(name, _)| name == text);
         if found.is_none() {
             let fault = Fault::new(node.place, format!("`{key}` cannot be {}", node.describe()));
-            let guess = did_you_mean(text, self.names.iter().copied());
+            let guess = did_you_mean(text, self.texts());
             reader.report(fault.expected(expected()).hint(guess));
         }
-        found
+        found.map(|(_, meaning)| *meaning)
+    }
+
+    fn write(&self, value: &T) -> toml_edit::Value {
+        let name = self.names.iter().find(|(_, meaning)| meaning == value);
+        name.map_or("", |(name, _)| name).into()
     }
 }
 
@@ -187,6 +259,10 @@ impl Kind for Span {
             return None;
         }
         Some(span)
+    }
+
+    fn write(&self, value: &Duration) -> toml_edit::Value {
+        units_text::duration_text(*value).into()
     }
 }
 
@@ -216,6 +292,10 @@ impl Kind for Size {
         }
         Some(size)
     }
+
+    fn write(&self, value: &Bytes) -> toml_edit::Value {
+        units_text::size_text(*value).into()
+    }
 }
 
 impl Shape for Speed {
@@ -233,6 +313,10 @@ impl Kind for Speed {
 
     fn read(&self, key: &str, node: &Node, reader: &mut Reader) -> Option<Rate> {
         quantity(key, node, units_text::rate, "Mbit/s", reader)
+    }
+
+    fn write(&self, value: &Rate) -> toml_edit::Value {
+        units_text::rate_text(*value).into()
     }
 }
 
@@ -252,9 +336,13 @@ impl Kind for Queue {
     fn read(&self, key: &str, node: &Node, reader: &mut Reader) -> Option<Room> {
         quantity(key, node, units_text::room, "p", reader)
     }
+
+    fn write(&self, value: &Room) -> toml_edit::Value {
+        units_text::room_text(*value).into()
+    }
 }
 
-impl Shape for Sub {
+impl<T> Shape for Sub<T> {
     fn schema(&self) -> Json {
         self.0.schema()
     }
@@ -264,9 +352,30 @@ impl Shape for Sub {
     }
 }
 
-impl Shape for Tables {
+impl<T: Table> Sub<T> {
+    /// The table itself.
+    pub(super) fn table(&self, node: &Node, reader: &mut Reader) -> Option<T> {
+        let fields = Fields::open(self.0, node, reader)?;
+        Some(T::read(&fields, reader))
+    }
+}
+
+/// In a box: most tables have few of the tables that they may have.
+impl<T: Table> Kind for Sub<T> {
+    type Value = Box<T>;
+
+    fn read(&self, _: &str, node: &Node, reader: &mut Reader) -> Option<Box<T>> {
+        self.table(node, reader).map(Box::new)
+    }
+
+    fn write(&self, value: &Box<T>) -> toml_edit::Value {
+        value.write().into()
+    }
+}
+
+impl<T> Shape for Tables<T> {
     fn schema(&self) -> Json {
-        json!({ "type": "array", "items": self.0.schema() })
+        json!({ "type": "array", "items": self.section.schema() })
     }
 
     fn takes(&self) -> String {
@@ -274,13 +383,57 @@ impl Shape for Tables {
     }
 }
 
-impl Shape for Named {
+/// One that is no table at all has its report, and counts as one without keys: the others keep their
+/// numbers.
+impl<T: Table> Kind for Tables<T> {
+    type Value = Vec<Located<T>>;
+
+    fn read(&self, key: &str, node: &Node, reader: &mut Reader) -> Option<Self::Value> {
+        let nodes = reader.list(key, node)?;
+        if nodes.is_empty() && !self.may_be_empty {
+            reader.report(Fault::new(node.place, format!("`{key}` is empty")));
+        }
+        let table = Sub::of(self.section);
+        let read = nodes.iter().map(|node| {
+            let value = table.table(node, reader).unwrap_or_default();
+            Located { value, place: node.place }
+        });
+        Some(read.collect())
+    }
+
+    fn write(&self, value: &Self::Value) -> toml_edit::Value {
+        value.iter().map(|table| table.value.write()).collect::<Array>().into()
+    }
+}
+
+impl<T> Shape for Named<T> {
     fn schema(&self) -> Json {
         json!({ "type": "object", "additionalProperties": self.0.schema(), "minProperties": 1 })
     }
 
     fn takes(&self) -> String {
         "tables by name".into()
+    }
+}
+
+/// As of [`Tables`], one that is no table counts as one without keys.
+impl<T: Table> Kind for Named<T> {
+    type Value = ByName<T>;
+
+    fn read(&self, key: &str, node: &Node, reader: &mut Reader) -> Option<Self::Value> {
+        let table = Sub::of(self.0);
+        let entries = reader.table(node, &format!("`{key}`"))?;
+        let read = entries.iter().map(|entry| {
+            let Entry { key: name, place, node } = entry;
+            let name = Located { value: name.clone(), place: *place };
+            (name, table.table(node, reader).unwrap_or_default())
+        });
+        Some(read.collect())
+    }
+
+    fn write(&self, value: &Self::Value) -> toml_edit::Value {
+        let tables = value.iter().map(|(name, table)| (name.value.clone(), table.write()));
+        tables.collect::<InlineTable>().into()
     }
 }
 

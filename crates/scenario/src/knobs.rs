@@ -6,52 +6,39 @@ use tcp::knobs::{self, Kind, Knob, KnobError};
 use tcp::profile::{Family, NAMES, Profile};
 use units::Bytes;
 
-use super::keys::{Reader, Shape};
+use super::keys::{Located, Reader};
 use super::kinds::{quantity, whole, wrong_kind};
 use super::nearest::did_you_mean;
+use super::setting::{Setting, Settings};
 use super::source::Fault;
-use super::tree::{Entry, Node, Value};
+use super::tree::{Node, Value};
 use crate::units_text::{self, pattern};
 
-/// The knobs of a host.
-pub(super) struct Knobs;
-
-impl Shape for Knobs {
-    fn schema(&self) -> Json {
-        json!({ "type": "object" })
-    }
-
-    fn takes(&self) -> String {
-        "table".into()
-    }
-}
-
-/// Sets the knobs of `node` in `profile`; without one, names are checked against all systems.
-pub(super) fn apply(node: &Node, profile: Option<&mut Profile>, reader: &mut Reader) {
-    let Some(entries) = reader.table(node, "`knobs`") else { return };
+/// Sets the knobs in `profile`; without one, names are checked against all systems.
+pub(super) fn apply(knobs: &Settings, profile: Option<&mut Profile>, reader: &mut Reader) {
     let Some(profile) = profile else {
         let of_quic = quic_knobs::KNOBS.iter().map(|knob| knob.name);
         let names = || knobs::all().map(|knob| knob.name).chain(of_quic.clone());
-        for entry in entries.iter().filter(|entry| names().all(|name| name != entry.key)) {
-            let message = format!("no system has a knob `{}`", entry.key);
-            let guess = did_you_mean(&entry.key, names());
-            reader.report(Fault::new(entry.place, message).hint(guess));
+        for (knob, _) in knobs.iter().filter(|(knob, _)| names().all(|name| name != knob.value)) {
+            let message = format!("no system has a knob `{}`", knob.value);
+            let guess = did_you_mean(&knob.value, names());
+            reader.report(Fault::new(knob.place, message).hint(guess));
         }
         return;
     };
-    entries.iter().for_each(|entry| set(entry, profile, reader));
+    knobs.iter().for_each(|(name, value)| set(name, &value.0, profile, reader));
 }
 
-/// Sets the knobs of `node` in a QUIC profile.
-pub(super) fn apply_quic(node: &Node, profile: &mut quic::Profile, reader: &mut Reader) {
-    for entry in reader.table(node, "`knobs`").unwrap_or_default() {
-        let Some(knob) = quic_knobs::find(&entry.key) else {
-            let message = format!("{} has no knob `{}`", profile.name, entry.key);
+/// Sets the knobs in a QUIC profile.
+pub(super) fn apply_quic(knobs: &Settings, profile: &mut quic::Profile, reader: &mut Reader) {
+    for (name, Setting(node)) in knobs {
+        let Some(knob) = quic_knobs::find(&name.value) else {
+            let message = format!("{} has no knob `{}`", profile.name, name.value);
             let names = quic_knobs::KNOBS.iter().map(|knob| knob.name);
-            reader.report(Fault::new(entry.place, message).hint(did_you_mean(&entry.key, names)));
+            reader.report(Fault::new(name.place, message).hint(did_you_mean(&name.value, names)));
             continue;
         };
-        let value = match read(knob.name, of_tcp(knob.kind()), &entry.node, reader) {
+        let value = match read(knob.name, of_tcp(knob.kind()), node, reader) {
             Some(knobs::Value::Count(n)) => quic_knobs::Value::Count(n),
             Some(knobs::Value::Switch(on)) => quic_knobs::Value::Switch(on),
             Some(knobs::Value::Size(bytes)) => quic_knobs::Value::Size(bytes),
@@ -64,8 +51,8 @@ pub(super) fn apply_quic(node: &Node, profile: &mut quic::Profile, reader: &mut 
                 quic_knobs::KnobError::Kind { expected } => in_words(of_tcp(expected)).into(),
             };
             let message = format!("`{}` is out of range", knob.name);
-            let fault = Fault::new(entry.node.place, message);
-            reader.report(fault.expected(allowed).found(entry.node.describe()));
+            let fault = Fault::new(node.place, message);
+            reader.report(fault.expected(allowed).found(node.describe()));
         }
     }
 }
@@ -80,24 +67,23 @@ pub(super) const fn of_tcp(kind: quic_knobs::Kind) -> Kind {
     }
 }
 
-fn set(entry: &Entry, profile: &mut Profile, reader: &mut Reader) {
-    let Some(knob) = knobs::find(profile, &entry.key) else {
-        reader.report(unknown(entry, profile));
+fn set(name: &Located<String>, node: &Node, profile: &mut Profile, reader: &mut Reader) {
+    let Some(knob) = knobs::find(profile, &name.value) else {
+        reader.report(unknown(name, node, profile));
         return;
     };
-    let Some(value) = read(knob.name, knob.kind(), &entry.node, reader) else { return };
-    let place = entry.node.place;
+    let Some(value) = read(knob.name, knob.kind(), node, reader) else { return };
     match knob.set(profile, value) {
         Ok(()) => {}
         Err(KnobError::Range { allowed }) => {
-            let fault = Fault::new(place, format!("`{}` is out of range", knob.name));
-            reader.report(fault.expected(allowed).found(entry.node.describe()));
+            let fault = Fault::new(node.place, format!("`{}` is out of range", knob.name));
+            reader.report(fault.expected(allowed).found(node.describe()));
         }
         Err(KnobError::Kind { expected }) => {
-            let fault = Fault::new(place, format!("`{}` has a value of the wrong kind", knob.name));
-            reader.report(fault.expected(in_words(expected)));
+            let message = format!("`{}` has a value of the wrong kind", knob.name);
+            reader.report(Fault::new(node.place, message).expected(in_words(expected)));
         }
-        Err(KnobError::Unknown) => reader.report(unknown(entry, profile)),
+        Err(KnobError::Unknown) => reader.report(unknown(name, node, profile)),
     }
 }
 
@@ -143,23 +129,23 @@ fn size(name: &str, node: &Node, reader: &mut Reader) -> Option<Bytes> {
 }
 
 /// Says whose knob it is, or which one was meant.
-fn unknown(entry: &Entry, profile: &Profile) -> Fault {
-    if matches!(entry.node.value, Value::Table(_)) {
-        let fault = Fault::new(entry.place, "the name of a knob is written in quotes");
+fn unknown(name: &Located<String>, node: &Node, profile: &Profile) -> Fault {
+    if matches!(node.value, Value::Table(_)) {
+        let fault = Fault::new(name.place, "the name of a knob is written in quotes");
         return fault.hint("write \"net.inet.tcp.abc_l_var\" = 2".to_owned());
     }
     let own = || knobs::of(profile).map(|knob| knob.name);
     let others = NAMES.iter().filter(|system| {
-        Profile::named(system).is_some_and(|other| knobs::find(&other, &entry.key).is_some())
+        Profile::named(system).is_some_and(|other| knobs::find(&other, &name.value).is_some())
     });
     let others: Vec<&str> = others.copied().collect();
     if others.is_empty() {
-        let message = format!("{} has no knob `{}`", profile.name, entry.key);
-        return Fault::new(entry.place, message).hint(did_you_mean(&entry.key, own()));
+        let message = format!("{} has no knob `{}`", profile.name, name.value);
+        return Fault::new(name.place, message).hint(did_you_mean(&name.value, own()));
     }
     let others = others.join(", ");
-    let message = format!("`{}` is a knob of {others}, not of {}", entry.key, profile.name);
-    Fault::new(entry.place, message)
+    let message = format!("`{}` is a knob of {others}, not of {}", name.value, profile.name);
+    Fault::new(name.place, message)
 }
 
 /// What a kind of knob takes.

@@ -1,15 +1,20 @@
 //! Scenario files: TOML text in, a [`sim::scenario::Scenario`] out, or all that is wrong with it.
 //!
-//! Reading order: `tree` (the text with its places), `overrides` (`--set`, with `shorthand`
-//! for its keys), `keys` and `kinds`
-//! (how tables are declared and read), then the tables themselves: `world`, `host` with `knobs`
+//! Three steps: the text becomes a tree in which every value has its position (`tree`), the tree a
+//! [`ScenarioFile`] of typed tables, and that the scenario that runs (`world`). Programs that write
+//! scenario files fill a [`ScenarioFile`], whose `Display` is the one writer ([`document`]).
+//!
+//! Reading order: `tree`, `overrides` (`--set`, with `shorthand` for its keys), `keys`, `kinds`,
+//! `setting` and `table` (declaring, reading and writing tables), then the tables themselves, each with
+//! what the engine gets of it: `world`, `host` with `knobs`
 //! and `offload`, `path` with `element`, `queue`, `files`, `presets`, `chance`, `reorder` and `shared`, `flow` with `apps`
-//! and `routes`, `tap`; and what makes many runs of one, `sweep`. [`schema()`] tells editors the same and [`reference()`]
-//! people; [`report()`] shows errors beside the text. The format is described in
-//! docs/scenario.md.
+//! and `routes`, `tap`; and `sweep`, which makes many runs of one file. The declarations also give
+//! the [`schema()`] for editors and the [`reference()`] for people; [`report()`] shows errors beside
+//! the text. The format is described in docs/scenario.md.
 
 mod apps;
 mod chance;
+pub mod document;
 mod element;
 mod error;
 mod files;
@@ -30,12 +35,14 @@ mod reorder;
 mod report;
 mod routes;
 mod schema;
+mod setting;
 mod shared;
 mod shorthand;
 pub mod snippet;
 mod source;
 mod sweep;
 mod syntax;
+mod table;
 mod tap;
 mod tree;
 pub mod units_text;
@@ -54,6 +61,7 @@ use overrides::Override;
 use source::{Fault, Sources};
 use tree::Node;
 
+pub use document::ScenarioFile;
 pub use error::ScenarioError;
 pub use files::{Files, ReadFile};
 pub use nearest::nearest;

@@ -1,6 +1,8 @@
 //! `lro` and `gro` of a host: off, on, or on with other limits.
 
+use core::marker::PhantomData;
 use core::num::NonZeroU32;
+use std::borrow::Cow;
 
 use net::offload::{GroParams, HashRule, LroParams};
 use serde_json::{Value as Json, json};
@@ -8,9 +10,10 @@ use sim::scenario::{Offload, Receive};
 use tcp::profile::{Family, Profile};
 use units::{Bytes, Duration};
 
-use super::keys::{Fields, Key, Kind, Reader, Section, Shape};
-use super::kinds::{OneOf, Size, Span, Switch, Whole, wrong_kind};
-use super::source::Fault;
+use super::keys::{Key, Kind, Located, Reader, Section, Shape};
+use super::kinds::{OneOf, Size, Span, Sub, Switch, Whole, wrong_kind};
+use super::source::{Fault, Place};
+use super::table::{Table, table};
 use super::tree::{Node, Value};
 
 static FLUSH: Key<Span> = Key::optional(
@@ -53,13 +56,17 @@ static RSS_HASH: Key<Hash> = Key::optional(
      garbage that the driver marks as valid",
 );
 
-/// FreeBSD's.
-pub(super) static LRO: Section = Section {
-    what: "`lro`",
-    keys: &[&ACK_LIMIT, &LENGTH_LIMIT, &COUNTS_PURE_ACKS, &ENTRIES, &RSS_HASH, &FLUSH],
-    one_of: &[],
-    elsewhere: Section::NOT_ELSEWHERE,
-};
+table! {
+    /// FreeBSD's receive offload with other limits.
+    pub LroTable: LRO = "`lro`" {
+        ack_limit: u64 = ACK_LIMIT,
+        length_limit: Bytes = LENGTH_LIMIT,
+        counts_pure_acks: bool = COUNTS_PURE_ACKS,
+        entries: u64 = ENTRIES,
+        rss_hash: HashRule = RSS_HASH,
+        flush: Duration = FLUSH,
+    }
+}
 
 static CONSTANT: Key<Whole> = Key::optional(
     "constant",
@@ -75,17 +82,19 @@ static DECREASING: Key<Whole> = Key::optional(
      up each such group last packet first",
 );
 
-/// Garbage that needs a number.
-pub(super) static RSS_HASH_SECTION: Section = Section {
-    what: "`rss_hash`",
-    keys: &[&CONSTANT, &DECREASING],
+table! {
+    /// Garbage that needs a number.
+    RssHashTable: RSS_HASH_SECTION = "`rss_hash`" {
+        constant: u64 = CONSTANT,
+        decreasing: u64 = DECREASING,
+    }
     one_of: &["constant", "decreasing"],
     elsewhere: |key| match key {
         "flow" => Some("write rss_hash = \"flow\""),
         "random" => Some("write rss_hash = \"random\""),
         _ => None,
     },
-};
+}
 
 static MAX_SIZE: Key<Size> = Key::optional(
     "max_size",
@@ -108,19 +117,23 @@ static SAME_TIMESTAMPS: Key<Switch> = Key::optional(
     "only packets with equal timestamps join; a card with an LRO of its own may not ask for it",
 );
 
-/// Linux's.
-pub(super) static GRO: Section = Section {
-    what: "`gro`",
-    keys: &[&MAX_SIZE, &MAX_PACKETS, &ENDS_AT_PUSH, &SAME_TIMESTAMPS, &FLUSH],
-    one_of: &[],
-    elsewhere: Section::NOT_ELSEWHERE,
-};
+table! {
+    /// Linux's receive offload with other rules.
+    pub GroTable: GRO = "`gro`" {
+        max_size: Bytes = MAX_SIZE,
+        max_packets: u64 = MAX_PACKETS,
+        ends_at_push: bool = ENDS_AT_PUSH,
+        same_timestamps: bool = SAME_TIMESTAMPS,
+        flush: Duration = FLUSH,
+    }
+}
 
 /// The field of the hash: `"flow"`, `"random"` or a table.
 struct Hash;
 
 /// Rules that need no number.
-const PLAIN_HASHES: OneOf = OneOf { names: &["flow", "random"] };
+const PLAIN_HASHES: OneOf<HashRule> =
+    OneOf { names: &[("flow", HashRule::Flow), ("random", HashRule::Random)] };
 
 impl Shape for Hash {
     fn schema(&self) -> Json {
@@ -137,26 +150,52 @@ impl Kind for Hash {
 
     fn read(&self, key: &str, node: &Node, reader: &mut Reader) -> Option<HashRule> {
         match &node.value {
-            Value::Text(_) => PLAIN_HASHES.read(key, node, reader).map(|name| match name {
-                "random" => HashRule::Random,
-                _ => HashRule::Flow,
-            }),
+            Value::Text(_) => PLAIN_HASHES.read(key, node, reader),
             Value::Table(_) => {
-                let fields = Fields::open(&RSS_HASH_SECTION, node, reader)?;
-                let constant = fields.get(&CONSTANT, reader).map(|value| value.value as u32);
-                let group = fields.get(&DECREASING, reader);
-                let group = group.and_then(|group| NonZeroU32::new(group.value as u32));
-                constant.map(HashRule::Constant).or(group.map(HashRule::Decreasing))
+                let hashes = Sub::<RssHashTable>::of(&RSS_HASH_SECTION);
+                let RssHashTable { constant, decreasing } = hashes.table(node, reader)?;
+                let constant = constant.map(|value| HashRule::Constant(value.value as u32));
+                let group = decreasing.and_then(|group| NonZeroU32::new(group.value as u32));
+                constant.or(group.map(HashRule::Decreasing))
             }
             _ => wrong_kind(key, node, "`flow`, `random` or a table", reader),
         }
     }
+
+    fn write(&self, value: &HashRule) -> toml_edit::Value {
+        let table = match *value {
+            HashRule::Flow | HashRule::Random => return PLAIN_HASHES.write(value),
+            HashRule::Constant(n) => {
+                RssHashTable { constant: Some(u64::from(n).into()), ..Default::default() }
+            }
+            HashRule::Decreasing(n) => {
+                let group = u64::from(n.get());
+                RssHashTable { decreasing: Some(group.into()), ..Default::default() }
+            }
+        };
+        table.write().into()
+    }
+}
+
+/// A receive offload: off, on, or on with other limits.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Merging<T> {
+    /// On as the system has it, or off.
+    Switch(bool),
+    /// With these limits.
+    Limits(T),
 }
 
 /// A receive offload: a switch, or a table of the given section.
-pub(super) struct Merging(pub(super) &'static Section);
+pub(super) struct AnyMerging<T>(&'static Section, PhantomData<fn() -> T>);
 
-impl Shape for Merging {
+impl<T> AnyMerging<T> {
+    pub(super) const fn of(section: &'static Section) -> Self {
+        Self(section, PhantomData)
+    }
+}
+
+impl<T> Shape for AnyMerging<T> {
     fn schema(&self) -> Json {
         json!({ "anyOf": [{ "type": "boolean" }, self.0.schema()] })
     }
@@ -166,95 +205,114 @@ impl Shape for Merging {
     }
 }
 
-/// Reads both offloads of a host, of which its system has one; the rest is left off.
-pub(super) fn read(
-    host: &Fields<'_>,
-    lro: &Key<Merging>,
-    gro: &Key<Merging>,
-    profile: Option<&Profile>,
-    reader: &mut Reader,
-) -> Offload {
-    let lro = host.node(lro).and_then(|node| {
-        let fields = open(&LRO, node, reader)?;
-        foreign(node, Family::FreeBsd, profile, reader);
-        let params = fields.as_ref().map_or(LroParams::FREEBSD_14, |f| lro_params(f, reader));
-        let hash = fields.as_ref().and_then(|f| f.get(&RSS_HASH, reader));
-        let rss_hash = hash.map_or(HashRule::Flow, |hash| hash.value);
-        Some(Offload { rss_hash, ..offload(Receive::Lro(params), fields.as_ref(), reader) })
-    });
-    let gro = host.node(gro).and_then(|node| {
-        let fields = open(&GRO, node, reader)?;
-        foreign(node, Family::Linux, profile, reader);
-        let params = fields.as_ref().map_or(GroParams::LINUX, |f| gro_params(f, reader));
-        Some(offload(Receive::Gro(params), fields.as_ref(), reader))
-    });
-    lro.or(gro).unwrap_or_default()
-}
+impl<T: Table> Kind for AnyMerging<T> {
+    type Value = Merging<T>;
 
-/// What both have in common.
-fn offload(receive: Receive, fields: Option<&Fields<'_>>, reader: &mut Reader) -> Offload {
-    let flush = fields.and_then(|f| f.get(&FLUSH, reader));
-    let flush = flush.map_or(Duration::ZERO, |span| span.value);
-    Offload { receive, flush, ..Offload::default() }
-}
+    fn read(&self, key: &str, node: &Node, reader: &mut Reader) -> Option<Merging<T>> {
+        match &node.value {
+            Value::Switch(on) => Some(Merging::Switch(*on)),
+            Value::Table(_) => Sub::of(self.0).table(node, reader).map(Merging::Limits),
+            _ => wrong_kind(key, node, "`true`, `false` or a table of limits", reader),
+        }
+    }
 
-/// `None` if the offload is off, or neither a switch nor a table; `Some(None)` if simply on.
-fn open<'n>(
-    section: &'static Section,
-    node: &'n Node,
-    reader: &mut Reader,
-) -> Option<Option<Fields<'n>>> {
-    match &node.value {
-        Value::Switch(on) => on.then_some(None),
-        Value::Table(_) => Fields::open(section, node, reader).map(Some),
-        _ => {
-            let name = section.what.trim_matches('`');
-            wrong_kind(name, node, "`true`, `false` or a table of limits", reader)
+    fn write(&self, value: &Merging<T>) -> toml_edit::Value {
+        match value {
+            Merging::Switch(on) => (*on).into(),
+            Merging::Limits(limits) => limits.write().into(),
         }
     }
 }
 
+impl<T: Default> Merging<T> {
+    /// The limits; `None` if it is off.
+    fn limits(&self) -> Option<Cow<'_, T>>
+    where
+        T: Clone,
+    {
+        match self {
+            Self::Switch(on) => on.then(|| Cow::Owned(T::default())),
+            Self::Limits(limits) => Some(Cow::Borrowed(limits)),
+        }
+    }
+}
+
+/// Both offloads of a host, of which its system has one; without either, off.
+pub(super) fn receive(
+    lro: Option<&Located<Merging<LroTable>>>,
+    gro: Option<&Located<Merging<GroTable>>>,
+    profile: Option<&Profile>,
+    reader: &mut Reader,
+) -> Offload {
+    let lro = lro.and_then(|lro| {
+        let limits = lro.value.limits()?;
+        foreign(lro.place, Family::FreeBsd, profile, reader);
+        Some(Offload {
+            receive: Receive::Lro(limits.params()),
+            rss_hash: limits.rss_hash.as_ref().map_or(HashRule::Flow, |hash| hash.value),
+            flush: limits.flush.as_ref().map_or(Duration::ZERO, |span| span.value),
+            ..Offload::default()
+        })
+    });
+    let gro = gro.and_then(|gro| {
+        let limits = gro.value.limits()?;
+        foreign(gro.place, Family::Linux, profile, reader);
+        Some(Offload {
+            receive: Receive::Gro(limits.params()),
+            flush: limits.flush.as_ref().map_or(Duration::ZERO, |span| span.value),
+            ..Offload::default()
+        })
+    });
+    lro.or(gro).unwrap_or_default()
+}
+
 /// Reports an offload that the host's system does not have.
-fn foreign(node: &Node, family: Family, profile: Option<&Profile>, reader: &mut Reader) {
+fn foreign(place: Place, family: Family, profile: Option<&Profile>, reader: &mut Reader) {
     // The textbook has no card of its own and takes either.
     let fits = |profile: &Profile| profile.family == family || profile.family == Family::Rfc;
     let Some(profile) = profile.filter(|profile| !fits(profile)) else { return };
     let (this, system, other) =
         if family == Family::FreeBsd { ("lro", "FreeBSD", "gro") } else { ("gro", "Linux", "lro") };
     let message = format!("`{this}` is {system}'s; {} has `{other}`", profile.name);
-    reader.report(Fault::new(node.place, message).hint(format!("write {other} = true")));
+    reader.report(Fault::new(place, message).hint(format!("write {other} = true")));
 }
 
-fn lro_params(fields: &Fields<'_>, reader: &mut Reader) -> LroParams {
-    let mut params = LroParams::FREEBSD_14;
-    if let Some(limit) = fields.get(&ACK_LIMIT, reader) {
-        params.ack_limit = limit.value as u32;
+impl LroTable {
+    fn params(&self) -> LroParams {
+        let Self { ack_limit, length_limit, counts_pure_acks, entries, .. } = self;
+        let mut params = LroParams::FREEBSD_14;
+        if let Some(limit) = ack_limit {
+            params.ack_limit = limit.value as u32;
+        }
+        if let Some(limit) = length_limit {
+            params.length_limit = limit.value.get() as u32;
+        }
+        if let Some(counts) = counts_pure_acks {
+            params.counts_pure_acks = counts.value;
+        }
+        if let Some(entries) = entries {
+            params.entries = entries.value as usize;
+        }
+        params
     }
-    if let Some(limit) = fields.get(&LENGTH_LIMIT, reader) {
-        params.length_limit = limit.value.get() as u32;
-    }
-    if let Some(counts) = fields.get(&COUNTS_PURE_ACKS, reader) {
-        params.counts_pure_acks = counts.value;
-    }
-    if let Some(entries) = fields.get(&ENTRIES, reader) {
-        params.entries = entries.value as usize;
-    }
-    params
 }
 
-fn gro_params(fields: &Fields<'_>, reader: &mut Reader) -> GroParams {
-    let mut params = GroParams::LINUX;
-    if let Some(size) = fields.get(&MAX_SIZE, reader) {
-        params.max_size = size.value.get() as u32;
+impl GroTable {
+    fn params(&self) -> GroParams {
+        let Self { max_size, max_packets, ends_at_push, same_timestamps, .. } = self;
+        let mut params = GroParams::LINUX;
+        if let Some(size) = max_size {
+            params.max_size = size.value.get() as u32;
+        }
+        if let Some(packets) = max_packets {
+            params.max_packets = packets.value as u32;
+        }
+        if let Some(ends) = ends_at_push {
+            params.ends_at_push = ends.value;
+        }
+        if let Some(same) = same_timestamps {
+            params.same_timestamps = same.value;
+        }
+        params
     }
-    if let Some(packets) = fields.get(&MAX_PACKETS, reader) {
-        params.max_packets = packets.value as u32;
-    }
-    if let Some(ends) = fields.get(&ENDS_AT_PUSH, reader) {
-        params.ends_at_push = ends.value;
-    }
-    if let Some(same) = fields.get(&SAME_TIMESTAMPS, reader) {
-        params.same_timestamps = same.value;
-    }
-    params
 }

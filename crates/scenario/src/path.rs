@@ -4,13 +4,14 @@ use serde_json::{Value as Json, json};
 use sim::scenario::{Element, Path};
 use units::Duration;
 
-use super::element::{self, Draft, ELEMENT, not_on_a_path};
+use super::element::{self, Draft, ELEMENT, ElementTable, not_on_a_path};
 use super::hosts::Hosts;
-use super::keys::{AnyKey as _, Fields, Key, Located, Reader, Section, Shape};
-use super::kinds::{OneOf, Words};
+use super::keys::{AnyKey as _, Fields, Key, Kind, Located, Reader, Shape};
+use super::kinds::{OneOf, Tables, Words, themselves};
 use super::presets;
 use super::shared::SharedElements;
 use super::source::Fault;
+use super::table::table;
 use super::tree::Node;
 
 /// Elements of a road are counted in 16 bits, and nobody needs that many.
@@ -22,7 +23,7 @@ static FROM: Key<Words> = Key::required("from", Words, "host where `forward` beg
 static TO: Key<Words> = Key::required("to", Words, "host where `forward` ends");
 static PRESET: Key<OneOf> = Key::optional(
     "preset",
-    OneOf { names: &presets::NAMES },
+    OneOf { names: &themselves(presets::NAMES) },
     "",
     "both roads are those of a path that comes with the program, `scenarios/presets/NAME.toml`",
 );
@@ -39,10 +40,16 @@ static RETURN: Key<Road> = Key::optional(
     "elements on the way back, in the order packets meet them",
 );
 
-/// Two one-way roads.
-pub(super) static SECTION: Section = Section {
-    what: "a path",
-    keys: &[&NAME, &FROM, &TO, &PRESET, &FORWARD, &RETURN],
+table! {
+    /// Two one-way paths between a pair of hosts.
+    pub PathTable: SECTION = "a path" {
+        name: String = NAME,
+        from: String = FROM,
+        to: String = TO,
+        preset: &'static str = PRESET,
+        forward: Vec<Located<ElementTable>> = FORWARD,
+        return_: Vec<Located<ElementTable>> = RETURN,
+    }
     one_of: &["preset", "forward"],
     elsewhere: |key| match key {
         "reverse" | "back" | "backward" => Some("the way back is called `return`"),
@@ -52,7 +59,20 @@ pub(super) static SECTION: Section = Section {
         "shared" => Some("a road leads through it: forward = [ { shared = \"NAME\" } ]"),
         _ => not_on_a_path(key),
     },
-};
+    check: check_directions,
+}
+
+fn check_directions(fields: &Fields<'_>, reader: &mut Reader) {
+    if let Some(node) = fields.node(&RETURN).filter(|_| fields.has(&PRESET)) {
+        let message = "a path has either `preset` or roads of its own, not both";
+        reader.report(Fault::new(node.place, message));
+    }
+    let alone = fields.has(&FORWARD) && !fields.has(&RETURN) && !fields.has(&PRESET);
+    if alone && !fields.has_strangers() {
+        let fault = Fault::new(fields.place, "a path needs `return`");
+        reader.report(fault.hint(RETURN.help().to_owned()));
+    }
+}
 
 /// A list of elements.
 pub(super) struct Road;
@@ -67,6 +87,26 @@ impl Shape for Road {
     }
 }
 
+impl Kind for Road {
+    type Value = Vec<Located<ElementTable>>;
+
+    fn read(&self, key: &str, node: &Node, reader: &mut Reader) -> Option<Self::Value> {
+        let items = reader.list(key, node)?;
+        if items.len() > MAX_ELEMENTS {
+            let fault = Fault::new(node.place, "this road has too many elements");
+            reader.report(fault.expected(format!("at most {MAX_ELEMENTS}")));
+            return None;
+        }
+        ELEMENTS.read(key, node, reader)
+    }
+
+    fn write(&self, value: &Self::Value) -> toml_edit::Value {
+        ELEMENTS.write(value)
+    }
+}
+
+const ELEMENTS: Tables<ElementTable> = Tables::any(&ELEMENT);
+
 /// A path whose ends may be right though its elements are not.
 pub(super) struct PathRead {
     pub(super) name: Option<Located<String>>,
@@ -76,19 +116,16 @@ pub(super) struct PathRead {
     pub(super) path: Option<Path>,
 }
 
-/// Reads a path.
-pub(super) fn read(
-    node: &Node,
+/// The path of a table, with its hosts.
+pub(super) fn path(
+    table: &Located<PathTable>,
     hosts: &Hosts,
     shared: &SharedElements,
     reader: &mut Reader,
 ) -> PathRead {
-    let Some(fields) = Fields::open(&SECTION, node, reader) else {
-        return PathRead { name: None, ends: None, path: None };
-    };
-    let name = fields.get(&NAME, reader);
-    let ends = hosts.pair(&fields, &FROM, &TO, reader);
-    let (forward, back) = roads(&fields, shared, reader);
+    let PathTable { name, from, to, .. } = &table.value;
+    let ends = hosts.pair("a path", table.place, [from, to], reader);
+    let (forward, back) = directions(&table.value, shared, reader);
     let delays =
         |road: &[Draft]| road.iter().fold(Duration::ZERO, |sum, draft| sum + draft.delay(shared));
     let roads = forward.zip(back).and_then(|(forward, back)| {
@@ -98,22 +135,21 @@ pub(super) fn read(
     });
     let path =
         ends.zip(roads).map(|((from, to), (forward, reverse))| Path { from, to, forward, reverse });
-    PathRead { name, ends, path }
+    PathRead { name: name.clone(), ends, path }
 }
 
 type Drafts = Option<Vec<Draft>>;
 
-/// Both roads, written out or of a preset.
-fn roads(fields: &Fields<'_>, shared: &SharedElements, reader: &mut Reader) -> (Drafts, Drafts) {
-    if let Some(key) = fields.node(&PRESET) {
-        if let Some(node) = fields.node(&RETURN) {
-            let message = "a path has either `preset` or roads of its own, not both";
-            reader.report(Fault::new(node.place, message));
-        }
-        let Some(name) = fields.get(&PRESET, reader) else { return (None, None) };
-        return match presets::roads(name.value, key) {
+/// Both directions, written out or of a preset.
+fn directions(table: &PathTable, shared: &SharedElements, reader: &mut Reader) -> (Drafts, Drafts) {
+    if let Some(name) = &table.preset {
+        return match presets::roads(name) {
             Ok([forward, back]) => {
-                (road(&FORWARD, &forward, shared, reader), road(&RETURN, &back, shared, reader))
+                let mut elements = |key: &Key<Road>, node| {
+                    let elements = Road.read(key.name, node, reader)?;
+                    drafts(&elements, shared, reader)
+                };
+                (elements(&FORWARD, &forward), elements(&RETURN, &back))
             }
             Err(fault) => {
                 reader.report(fault);
@@ -121,29 +157,24 @@ fn roads(fields: &Fields<'_>, shared: &SharedElements, reader: &mut Reader) -> (
             }
         };
     }
-    if fields.has(&FORWARD) && !fields.has(&RETURN) && !fields.has_strangers() {
-        let fault = Fault::new(fields.place, "a path needs `return`");
-        reader.report(fault.hint(RETURN.help().to_owned()));
-    }
-    let forward = fields.node(&FORWARD).and_then(|node| road(&FORWARD, node, shared, reader));
-    let back = fields.node(&RETURN).and_then(|node| road(&RETURN, node, shared, reader));
-    (forward, back)
+    let mut elements = |elements: &Option<Located<Vec<Located<ElementTable>>>>| {
+        drafts(&elements.as_ref()?.value, shared, reader)
+    };
+    (elements(&table.forward), elements(&table.return_))
 }
 
-fn road(key: &Key<Road>, node: &Node, shared: &SharedElements, reader: &mut Reader) -> Drafts {
-    let items = reader.list(key.name, node)?;
-    if items.len() > MAX_ELEMENTS {
-        let fault = Fault::new(node.place, "this road has too many elements");
-        reader.report(fault.expected(format!("at most {MAX_ELEMENTS}")));
-        return None;
-    }
-    let mut drafts: Vec<Option<Draft>> = Vec::with_capacity(items.len());
-    for item in items {
-        let draft = element::read(item, shared, reader);
+fn drafts(
+    elements: &[Located<ElementTable>],
+    shared: &SharedElements,
+    reader: &mut Reader,
+) -> Drafts {
+    let mut drafts: Vec<Option<Draft>> = Vec::with_capacity(elements.len());
+    for table in elements {
+        let draft = element::draft(&table.value, Some(shared), reader);
         if let Some(Draft::Whole(Element::Shared(index))) = draft
             && drafts.iter().flatten().any(|before| before.is_shared(index))
         {
-            let fault = Fault::new(item.place, "this road leads through it for a second time");
+            let fault = Fault::new(table.place, "this road leads through it for a second time");
             reader.report(fault);
         }
         drafts.push(draft);

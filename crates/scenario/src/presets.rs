@@ -5,6 +5,7 @@ mod lte;
 
 use net::trace::Schedule;
 
+use super::keys::Located;
 use super::nearest::{did_you_mean, one_of};
 use super::source::{Fault, Sources};
 use super::tree::{self, Node, Value};
@@ -35,13 +36,14 @@ pub(super) const NAMES: [&str; PATHS.len()] = {
     names
 };
 
-/// The two roads of the path of that name, as written in its file; every place is that of `key`.
+/// The two roads of the path of that name, as written in its file; every place is that of the name.
 ///
 /// # Errors
 /// There is none of that name.
-pub(super) fn roads(name: &str, key: &Node) -> Result<[Node; 2], Fault> {
+pub(super) fn roads(preset: &Located<&'static str>) -> Result<[Node; 2], Fault> {
+    let Located { value: name, place } = *preset;
     let unknown = || {
-        let fault = Fault::new(key.place, format!("there is no preset {name:?}"));
+        let fault = Fault::new(place, format!("there is no preset {name:?}"));
         fault.expected(one_of(NAMES)).hint(did_you_mean(name, NAMES))
     };
     let (_, text) = PATHS.iter().find(|(known, _)| *known == name).ok_or_else(unknown)?;
@@ -52,6 +54,6 @@ pub(super) fn roads(name: &str, key: &Node) -> Result<[Node; 2], Fault> {
     };
     let road = |way| paths.first().and_then(|path| path.get(way)).cloned().ok_or_else(unknown);
     let mut roads = [road("forward")?, road("return")?];
-    roads.iter_mut().for_each(|road| road.stand_at(key.place));
+    roads.iter_mut().for_each(|road| road.stand_at(place));
     Ok(roads)
 }

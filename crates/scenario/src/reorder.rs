@@ -1,15 +1,15 @@
 //! `reorder` of a road: groups turned around, or single packets that others overtake.
 
-use core::num::NonZeroU32;
+use core::num::{NonZeroU32, NonZeroU64};
 
 use sim::scenario::{Element, Only, Rule, reverse};
-use units::Duration;
+use units::{Duration, Ratio};
 
 use super::chance::Share;
-use super::keys::{Fields, Key, Reader, Section};
+use super::keys::{Fields, Key, Reader};
 use super::kinds::{Span, Whole};
 use super::source::Fault;
-use super::tree::Node;
+use super::table::table;
 
 /// Most packets of a group, and most places.
 const MAX_PLACES: u64 = 1_000_000;
@@ -62,10 +62,18 @@ static TIMEOUT: Key<Span> = Key::optional(
      or `swap`: a packet is held no longer, even if not enough others come",
 );
 
-/// Changes of order.
-pub(super) static SECTION: Section = Section {
-    what: "`reorder`",
-    keys: &[&REVERSE, &GAP, &DISPLACE, &SWAP, &BY, &FRACTION, &EVERY, &TIMEOUT],
+table! {
+    /// Changes of order.
+    pub ReorderTable: SECTION = "`reorder`" {
+        reverse: u64 = REVERSE,
+        gap: Duration = GAP,
+        displace: u64 = DISPLACE,
+        swap: Ratio = SWAP,
+        by: Duration = BY,
+        fraction: Ratio = FRACTION,
+        every: u64 = EVERY,
+        timeout: Duration = TIMEOUT,
+    }
     one_of: &["reverse", "displace", "swap", "by"],
     elsewhere: |key| match key {
         "only" => Some("`only` stands beside it: { reorder = { ... }, only = \"data\" }"),
@@ -73,53 +81,51 @@ pub(super) static SECTION: Section = Section {
         "share" | "probability" => Some("the share of packets concerned is called `fraction`"),
         _ => None,
     },
-};
+    check: check_companions,
+}
 
-/// Reads a change of order.
-pub(super) fn read(node: &Node, only: Only, reader: &mut Reader) -> Option<Element> {
-    let fields = Fields::open(&SECTION, node, reader)?;
-    let reverse = fields.get(&REVERSE, reader).and_then(|group| narrow(group.value));
-    let displace = fields.get(&DISPLACE, reader).and_then(|places| narrow(places.value));
-    let swap = fields.get(&SWAP, reader).map(|share| Rule::Share(share.value));
-    let by = fields.get(&BY, reader).map(|by| by.value);
-    let gap = fields.get(&GAP, reader).map(|gap| gap.value);
-    let timeout = fields.get(&TIMEOUT, reader).map(|timeout| timeout.value);
-    let rule = rule(&fields, reader);
-    check_companions(&fields, reader);
+/// The change of order of a table; `None` if a part is missing.
+pub(super) fn element(table: &ReorderTable, only: Only) -> Option<Element> {
+    let ReorderTable { reverse, gap, displace, swap, by, timeout, .. } = table;
+    let timeout = timeout.as_ref().map(|timeout| timeout.value);
     let patience = timeout.unwrap_or(PATIENCE);
-    Some(match (reverse, displace, swap, by) {
-        (Some(group), ..) => Element::Reverse(reverse::Params {
-            group,
-            gap: gap.unwrap_or(Duration::ZERO),
+    if let Some(group) = reverse {
+        return Some(Element::Reverse(reverse::Params {
+            group: narrow(group.value)?,
+            gap: gap.as_ref().map_or(Duration::ZERO, |gap| gap.value),
             timeout: timeout.unwrap_or(SILENCE),
             only,
-        }),
-        (_, Some(places), ..) => Element::Displace { rule: rule?, places, timeout: patience, only },
-        (.., Some(rule), _) => {
-            Element::Displace { rule, places: NonZeroU32::MIN, timeout: patience, only }
-        }
-        (.., Some(by)) => Element::Late { rule: rule?, by, only },
-        _ => return None,
-    })
+        }));
+    }
+    if let Some(places) = displace {
+        let (rule, places) = (rule(table)?, narrow(places.value)?);
+        return Some(Element::Displace { rule, places, timeout: patience, only });
+    }
+    if let Some(share) = swap {
+        let rule = Rule::Share(share.value);
+        return Some(Element::Displace { rule, places: NonZeroU32::MIN, timeout: patience, only });
+    }
+    let by = by.as_ref()?.value;
+    Some(Element::Late { rule: rule(table)?, by, only })
 }
 
 fn narrow(n: u64) -> Option<NonZeroU32> {
     u32::try_from(n).ok().and_then(NonZeroU32::new)
 }
 
-/// Which packets are concerned, where that is a question.
-fn rule(fields: &Fields<'_>, reader: &mut Reader) -> Option<Rule> {
-    let fraction = fields.get(&FRACTION, reader).map(|share| Rule::Share(share.value));
-    let every = fields.get(&EVERY, reader).and_then(|n| core::num::NonZeroU64::new(n.value));
-    if let (Some(_), Some(node)) = (fields.node(&FRACTION), fields.node(&EVERY)) {
-        let message = "`reorder` has either `fraction` or `every`, not both";
-        reader.report(Fault::new(node.place, message));
-    }
+/// Which packets are concerned, for the forms that need it.
+fn rule(table: &ReorderTable) -> Option<Rule> {
+    let every = table.every.as_ref().and_then(|n| NonZeroU64::new(n.value));
+    let fraction = table.fraction.as_ref().map(|share| Rule::Share(share.value));
     fraction.or(every.map(Rule::Every))
 }
 
 /// Keys that need others, or do not go with them.
 fn check_companions(fields: &Fields<'_>, reader: &mut Reader) {
+    if let (Some(_), Some(node)) = (fields.node(&FRACTION), fields.node(&EVERY)) {
+        let message = "`reorder` has either `fraction` or `every`, not both";
+        reader.report(Fault::new(node.place, message));
+    }
     let picks = fields.has(&FRACTION) || fields.has(&EVERY);
     for (form, place) in [("displace", fields.node(&DISPLACE)), ("by", fields.node(&BY))] {
         if let Some(node) = place.filter(|_| !picks) {

@@ -7,8 +7,7 @@ use super::hosts::Hosts;
 use super::keys::{Located, Reader};
 use super::nearest::{did_you_mean, one_of};
 use super::path::PathRead;
-use super::source::Fault;
-use super::tree::Node;
+use super::source::{Fault, Place};
 
 /// The paths, and which of them join which hosts.
 #[derive(Default)]
@@ -21,11 +20,11 @@ pub(super) struct Routes {
 }
 
 impl Routes {
-    /// Adds the path that was read from `node`.
-    pub(super) fn add(&mut self, path: PathRead, node: &Node, hosts: &Hosts, reader: &mut Reader) {
+    /// Adds the path of the table at `place`.
+    pub(super) fn add(&mut self, path: PathRead, place: Place, hosts: &Hosts, reader: &mut Reader) {
         match path.ends {
             Some(ends) => {
-                check_second(&path, ends, self, node, hosts, reader);
+                check_second(&path, ends, self, place, hosts, reader);
                 self.between.entry(key(ends)).or_default().push(self.paths.len());
             }
             None => self.unknown = true,
@@ -54,7 +53,7 @@ fn check_second(
     path: &PathRead,
     ends: (usize, usize),
     before: &Routes,
-    node: &Node,
+    at: Place,
     hosts: &Hosts,
     reader: &mut Reader,
 ) {
@@ -75,7 +74,7 @@ fn check_second(
             let message = format!("a second path between {}", both(ends, hosts));
             let hint = "one path serves both directions and all flows between the two; give both \
                         a `name` if there are to be two";
-            reader.report(Fault::new(node.place, message).hint(hint.to_owned()));
+            reader.report(Fault::new(at, message).hint(hint.to_owned()));
         }
     }
 }

@@ -2,11 +2,10 @@
 
 use sim::scenario::{Element, Shared};
 
-use super::element::{self, SHARED_ELEMENT};
-use super::keys::{Fields, Located, Reader};
+use super::element::{self, ElementTable};
+use super::keys::{Located, Reader};
 use super::nearest::{did_you_mean, one_of};
 use super::source::Fault;
-use super::tree::{Entry, Node};
 
 /// The shared elements by name, right or wrong in themselves.
 #[derive(Debug, Default)]
@@ -17,11 +16,13 @@ pub(super) struct SharedElements {
 }
 
 impl SharedElements {
-    /// Reads all of them.
-    pub(super) fn read(entries: &[Entry], reader: &mut Reader) -> Self {
+    /// The elements of all tables.
+    pub(super) fn of(tables: &[(Located<String>, ElementTable)], reader: &mut Reader) -> Self {
         let mut shared = Self::default();
-        for entry in entries {
-            shared.read_one(&entry.key, &entry.node, reader);
+        for (name, table) in tables {
+            let draft = element::draft(table, None, reader);
+            shared.names.push(name.value.clone());
+            shared.elements.push(draft.and_then(|draft| draft.resolve(None, reader)));
         }
         shared
     }
@@ -35,13 +36,6 @@ impl SharedElements {
     pub(super) fn all(self) -> Vec<Shared> {
         let named = self.names.into_iter().zip(self.elements);
         named.filter_map(|(name, element)| Some(Shared { name, element: element? })).collect()
-    }
-
-    fn read_one(&mut self, name: &str, node: &Node, reader: &mut Reader) {
-        let draft = Fields::open(&SHARED_ELEMENT, node, reader)
-            .and_then(|fields| element::draft(&fields, None, reader));
-        self.names.push(name.to_owned());
-        self.elements.push(draft.and_then(|draft| draft.resolve(None, reader)));
     }
 
     /// Index of the one a key names.

@@ -31,6 +31,9 @@ pub(super) struct Fault {
 }
 
 impl Place {
+    /// Of a value that no text holds.
+    pub(super) const NOWHERE: Self = Self { source: 0, start: 0, end: 0 };
+
     /// From the beginning of this to the end of `last`, which stands in the same text.
     pub(super) fn to(self, last: Self) -> Self {
         Self { end: last.end.max(self.end), ..self }

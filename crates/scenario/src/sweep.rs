@@ -19,10 +19,12 @@ mod tests;
 use sha2::{Digest, Sha256};
 use sim::scenario::Scenario;
 
-use super::keys::{Fields, Key, Located, Reader, Section};
+use super::keys::{Key, Located, Reader};
 use super::kinds::{Sub, Whole, Words};
 use super::overrides::Override;
+use super::setting::Settings;
 use super::source::{Fault, Sources};
+use super::table::table;
 use super::tree::{Node, Value};
 use super::{Overrides, ScenarioError, compose, hex, tree, world};
 pub(super) use axis::Axes;
@@ -30,7 +32,7 @@ use axis::Axis;
 use grid::Grid;
 use only::Only;
 
-pub use series::Plan;
+pub use series::{Plan, SeriesTable};
 
 /// Most repetitions of a point.
 const MAX_REPEAT: u64 = 1_000_000;
@@ -55,18 +57,21 @@ static ONLY: Key<Words> = Key::optional(
     "condition over the axes that points must meet: `\"host.a.cc != cubic or duration >= 10s\"`",
 );
 
-static SERIES: Key<Sub> = Key::optional(
+static SERIES: Key<Sub<SeriesTable>> = Key::optional(
     "series",
-    Sub(&series::SECTION),
+    Sub::of(&series::SECTION),
     "nothing over time",
     "what is kept of each run over time, in `series/N.csv` of the result",
 );
 
-/// The table.
-pub(super) static SECTION: Section = Section {
-    what: "a sweep",
-    keys: &[&AXES, &REPEAT, &ONLY, &SERIES],
-    one_of: &[],
+table! {
+    /// A grid of runs.
+    pub SweepTable: SECTION = "a sweep" {
+        axes: Settings = AXES,
+        repeat: u64 = REPEAT,
+        only: String = ONLY,
+        series: Box<SeriesTable> = SERIES,
+    }
     elsewhere: |key| match key {
         "repetitions" | "runs" | "seeds" => Some("runs of each point are called `repeat`"),
         "where" | "when" | "if" => Some("a condition is called `only`"),
@@ -74,9 +79,9 @@ pub(super) static SECTION: Section = Section {
         "host" | "path" | "flow" => Some("axes stand in a table of their own: [sweep.axes]"),
         _ => None,
     },
-};
+}
 
-/// What `[sweep]` says.
+/// A sweep whose keys lead to places of its scenario.
 #[derive(Default)]
 pub(super) struct Sweep {
     axes: Vec<Axis>,
@@ -85,16 +90,18 @@ pub(super) struct Sweep {
     series: Option<Plan>,
 }
 
-/// Reads the table `[sweep]` of the scenario `root`.
-pub(super) fn read(node: &Node, root: &Node, reader: &mut Reader) -> Sweep {
-    let Some(fields) = Fields::open(&SECTION, node, reader) else { return Sweep::default() };
+/// The sweep of a table of the scenario `root`.
+pub(super) fn sweep(table: &SweepTable, root: &Node, reader: &mut Reader) -> Sweep {
+    let axes = table.axes.as_ref();
     Sweep {
-        axes: fields.node(&AXES).map(|node| axis::read(node, root, reader)).unwrap_or_default(),
-        repeat: fields.get(&REPEAT, reader).map(|repeat| repeat.value),
-        only: fields.get(&ONLY, reader),
-        series: fields.node(&SERIES).and_then(|node| series::read(node, reader)),
+        axes: axes.map(|axes| axis::axes(&axes.value, root, reader)).unwrap_or_default(),
+        repeat: table.repeat.map(|repeat| repeat.value),
+        only: table.only.clone(),
+        series: table.series.as_ref().and_then(|series| series.value.plan()),
     }
 }
+
+const SWEEP: Sub<SweepTable> = Sub::of(&SECTION);
 
 /// Changes of a study that its file does not hold.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -151,7 +158,10 @@ impl<'t> Study<'t> {
             }
         }
         let sweep = match root.take("sweep") {
-            Some(node) => read(&node, &root, &mut reader),
+            Some(node) => SWEEP
+                .table(&node, &mut reader)
+                .map(|table| sweep(&table, &root, &mut reader))
+                .unwrap_or_default(),
             None => Sweep::default(),
         };
         let mut axes = sweep.axes;

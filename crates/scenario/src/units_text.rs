@@ -11,11 +11,13 @@
 mod dimension;
 mod measure;
 mod names;
+mod written;
 
 use dimension::guess;
 pub use measure::{Measure, Quantity};
 use names::{BDP, PACKETS, RATE, ROOM, SHARE, SIZE, TIME};
 use units::{Bytes, Duration, Rate, Ratio};
+pub use written::{byte_range_text, duration_text, rate_text, room_text, share_text, size_text};
 
 /// Longest duration taken.
 pub const MAX_DURATION: Duration = Duration::from_secs(1_000_000);

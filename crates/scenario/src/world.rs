@@ -7,14 +7,20 @@ use sim::SetupError;
 use sim::scenario::{Element, Flow, Host, Path, Scenario};
 use units::{Bytes, Duration};
 
-use super::flow::{self, FlowRead};
+use super::element::ElementTable;
+use super::flow::{self, FlowRead, FlowTable};
+use super::host::HostTable;
 use super::hosts::Hosts;
-use super::keys::{Fields, Key, Located, Reader, Section};
+use super::keys::{Key, Located, Reader};
 use super::kinds::{Named, Span, Sub, Tables, Whole, Words};
-use super::path;
+use super::path::{self, PathTable};
 use super::routes::{self, Routes};
+use super::setting::ByName;
 use super::shared::SharedElements;
 use super::source::{Fault, Place, Sources};
+use super::sweep::SweepTable;
+use super::table::table;
+use super::tap::TapTable;
 use super::tree::Node;
 use super::{element, host, sweep, tap};
 use crate::units_text::MAX_DURATION;
@@ -32,22 +38,24 @@ static DURATION: Key<Span> = Key::optional(
     "until all flows are done",
     "virtual time after which the run ends, finished or not",
 );
-static HOST: Key<Named> = Key::required("host", Named(&host::SECTION), "machines: [host.NAME]");
-static SHARED: Key<Named> = Key::optional(
+static HOST: Key<Named<HostTable>> =
+    Key::required("host", Named::of(&host::SECTION), "machines: [host.NAME]");
+static SHARED: Key<Named<ElementTable>> = Key::optional(
     "shared",
-    Named(&element::SHARED_ELEMENT),
+    Named::of(&element::SHARED_ELEMENT),
     "none",
     "elements that several roads may lead through: [shared.NAME]",
 );
-static PATH: Key<Tables> =
-    Key::required("path", Tables(&path::SECTION), "roads between hosts: [[path]]");
-static FLOW: Key<Tables> = Key::required("flow", Tables(&flow::SECTION), "connections: [[flow]]");
-static TAP: Key<Tables> =
-    Key::optional("tap", Tables(&tap::SECTION), "none", "capture points: [[tap]]");
+static PATH: Key<Tables<PathTable>> =
+    Key::required("path", Tables::some(&path::SECTION), "roads between hosts: [[path]]");
+static FLOW: Key<Tables<FlowTable>> =
+    Key::required("flow", Tables::some(&flow::SECTION), "connections: [[flow]]");
+static TAP: Key<Tables<TapTable>> =
+    Key::optional("tap", Tables::any(&tap::SECTION), "none", "capture points: [[tap]]");
 
-static SWEEP: Key<Sub> = Key::optional(
+static SWEEP: Key<Sub<SweepTable>> = Key::optional(
     "sweep",
-    Sub(&sweep::SECTION),
+    Sub::of(&sweep::SECTION),
     "one run",
     "a grid of runs for `ackclock sweep`: [sweep]; `ackclock run` takes the file as it stands",
 );
@@ -55,11 +63,27 @@ static SWEEP: Key<Sub> = Key::optional(
 /// Hosts have 16-bit numbers in a run.
 const MAX_HOSTS: usize = 65_535;
 
-/// A scenario file.
-pub(super) static SECTION: Section = Section {
-    what: "a scenario",
-    keys: &[&TITLE, &SEED, &DURATION, &HOST, &SHARED, &PATH, &FLOW, &TAP, &SWEEP],
-    one_of: &[],
+table! {
+    /// A scenario file: what its text says, table by table, with positions for errors.
+    ///
+    /// [`ScenarioFile::read`] makes it of a text and its `Display` a text of it;
+    /// [`load`](crate::load) makes of it what runs.
+    pub ScenarioFile: SECTION = "a scenario"
+    also {
+        /// Lines of the comment at the head of the file.
+        comment: Vec<String>,
+    }
+    {
+        title: String = TITLE,
+        seed: u64 = SEED,
+        duration: Duration = DURATION,
+        host: ByName<HostTable> = HOST,
+        shared: ByName<ElementTable> = SHARED,
+        path: Vec<Located<PathTable>> = PATH,
+        flow: Vec<Located<FlowTable>> = FLOW,
+        tap: Vec<Located<TapTable>> = TAP,
+        sweep: Box<SweepTable> = SWEEP,
+    }
     elsewhere: |key| match key {
         "name" | "description" => Some("the name of a scenario is called `title`"),
         "hosts" => Some("hosts are tables: [host.NAME]"),
@@ -74,38 +98,45 @@ pub(super) static SECTION: Section = Section {
         }
         _ => None,
     },
-};
+}
 
 /// Reads the tree; `None` if anything was reported.
 pub(super) fn read(root: &Node, sources: &Sources<'_>, reader: &mut Reader) -> Option<Scenario> {
-    let fields = Fields::open(&SECTION, root, reader)?;
-    let title = fields.get(&TITLE, reader);
-    let seed = fields.get(&SEED, reader);
-    let duration = fields.get(&DURATION, reader);
-    let (hosts, names) = hosts(&fields, reader);
-    let shared = fields.node(&SHARED).and_then(|node| reader.table(node, "`shared`"));
-    let shared = SharedElements::read(shared.unwrap_or(&[]), reader);
-    let path_nodes = tables(&fields, &PATH, reader);
+    let file = Sub::<ScenarioFile>::of(&SECTION).table(root, reader)?;
+    let scenario = scenario(&file, root, sources, reader);
+    reader.faults.is_empty().then_some(scenario)
+}
+
+/// The scenario of a file; only what has no reports is as the file says.
+fn scenario(
+    file: &ScenarioFile,
+    root: &Node,
+    sources: &Sources<'_>,
+    reader: &mut Reader,
+) -> Scenario {
+    let named = items(&file.host);
+    let names = Hosts::new(named.iter().map(|(name, _)| name.value.clone()));
+    let hosts: Vec<Host> =
+        named.iter().filter_map(|(name, table)| host::host(&name.value, table, reader)).collect();
+    let shared = SharedElements::of(items(&file.shared), reader);
     let mut routes = Routes::default();
-    for node in path_nodes {
-        let read = path::read(node, &names, &shared, reader);
-        routes.add(read, node, &names, reader);
+    for table in items(&file.path) {
+        let read = path::path(table, &names, &shared, reader);
+        routes.add(read, table.place, &names, reader);
     }
-    let flow_nodes = tables(&fields, &FLOW, reader);
     let flows: Vec<FlowRead> =
-        flow_nodes.iter().filter_map(|node| flow::read(node, &names, reader)).collect();
-    check_flows(&fields, &flows, duration, sources, reader);
+        items(&file.flow).iter().map(|table| flow::flow(table, &names, reader)).collect();
+    check_flows(file, &flows, sources, reader);
     let endless: Vec<Option<Place>> = flows.iter().map(|flow| flow.endless).collect();
     let flows = join(&flows, &routes, &names, reader);
-    let tap_nodes = fields.node(&TAP).and_then(|node| reader.list(TAP.name, node)).unwrap_or(&[]);
-    let taps = tap::read_all(tap_nodes, &names, reader);
-    if let Some(node) = fields.node(&SWEEP) {
-        sweep::read(node, root, reader);
+    let taps = tap::taps(items(&file.tap), &names, reader);
+    if let Some(table) = &file.sweep {
+        sweep::sweep(&table.value, root, reader);
     }
     let scenario = Scenario {
-        title: title.map(|title| title.value).unwrap_or_default(),
-        seed: seed.map_or(1, |seed| seed.value),
-        duration: duration.map_or(MAX_DURATION, |span| span.value),
+        title: file.title.as_ref().map(|title| title.value.clone()).unwrap_or_default(),
+        seed: file.seed.map_or(1, |seed| seed.value),
+        duration: file.duration.map_or(MAX_DURATION, |span| span.value),
         hosts,
         paths: routes.into_paths().into_iter().filter_map(|read| read.path).collect::<Vec<Path>>(),
         shared: shared.all(),
@@ -113,39 +144,38 @@ pub(super) fn read(root: &Node, sources: &Sources<'_>, reader: &mut Reader) -> O
         taps,
     };
     if reader.faults.is_empty() {
-        check_sizes(&scenario, root, path_nodes, flow_nodes, reader);
-        check_quic(&scenario, flow_nodes, tap_nodes, reader);
+        check_sizes(&scenario, root.place, file, reader);
+        check_quic(&scenario, file, reader);
     }
     if reader.faults.is_empty()
         && let Err(error) = sim::validate(&scenario)
     {
-        reader.report(refused(&error, root, path_nodes, flow_nodes, &endless));
+        reader.report(refused(&error, root.place, file, &endless));
     }
-    reader.faults.is_empty().then_some(scenario)
+    scenario
+}
+
+/// The items of a list that may not be there.
+fn items<T>(list: &Option<Located<Vec<T>>>) -> &[T] {
+    list.as_ref().map_or(&[], |list| &list.value)
 }
 
 /// What only the whole shows to be too large or too small.
-fn check_sizes(
-    scenario: &Scenario,
-    root: &Node,
-    paths: &[Node],
-    flows: &[Node],
-    reader: &mut Reader,
-) {
+fn check_sizes(scenario: &Scenario, root: Place, file: &ScenarioFile, reader: &mut Reader) {
     if scenario.hosts.len() > MAX_HOSTS {
-        reader.report(Fault::new(root.place, format!("more than {MAX_HOSTS} hosts")));
+        reader.report(Fault::new(root, format!("more than {MAX_HOSTS} hosts")));
     }
-    for (flow, node) in scenario.flows.iter().zip(flows) {
+    for (flow, table) in scenario.flows.iter().zip(items(&file.flow)) {
         let small = [flow.from, flow.to].into_iter().map(|host| &scenario.hosts[host]).find(
             // RFC 8200 section 5.
             |host| flow.ip == IpVersion::V6 && host.stack.mtu() < 1_280,
         );
         if let Some(host) = small {
             let message = format!("IPv6 needs an MTU of at least 1280 B, {:?} has less", host.name);
-            reader.report(Fault::new(node.place, message));
+            reader.report(Fault::new(table.place, message));
         }
     }
-    for (path, node) in scenario.paths.iter().zip(paths) {
+    for (path, table) in scenario.paths.iter().zip(items(&file.path)) {
         let mtu = |host: usize| scenario.hosts[host].stack.mtu();
         let largest = Bytes(u64::from(mtu(path.from).max(mtu(path.to))));
         let burst = |element: &Element| match element {
@@ -161,41 +191,42 @@ fn check_sizes(
             let message = format!(
                 "a bucket of {burst} on this path never lets a packet of {largest} pass, the MTU"
             );
-            reader.report(Fault::new(node.place, message));
+            reader.report(Fault::new(table.place, message));
         }
     }
 }
 
 /// What QUIC does not have.
-fn check_quic(scenario: &Scenario, flows: &[Node], taps: &[Node], reader: &mut Reader) {
+fn check_quic(scenario: &Scenario, file: &ScenarioFile, reader: &mut Reader) {
     let name = |host: usize| &scenario.hosts[host].name;
     let has_quic = |host: usize| scenario.hosts[host].stack.quic().is_some();
-    for (flow, node) in scenario.flows.iter().zip(flows) {
+    for (flow, table) in scenario.flows.iter().zip(items(&file.flow)) {
         let (from, to) = (flow.from, flow.to);
         if has_quic(from) != has_quic(to) {
             let (quic, tcp) = if has_quic(from) { (from, to) } else { (to, from) };
             let message = format!("{:?} has QUIC and {:?} has TCP", name(quic), name(tcp));
             let hint = format!("give {:?} a profile such as \"quic-rfc9002\" too", name(tcp));
-            reader.report(Fault::new(node.place, message).hint(hint));
+            reader.report(Fault::new(table.place, message).hint(hint));
         } else if has_quic(from) && (flow.nodelay || flow.keepalive.is_some()) {
             let message = "`nodelay` and `keepalive` are options of TCP, this flow is of QUIC";
-            reader.report(Fault::new(node.place, message));
+            reader.report(Fault::new(table.place, message));
         }
     }
-    for (tap, node) in scenario.taps.iter().zip(taps).filter(|(tap, _)| has_quic(tap.host)) {
+    let taps = scenario.taps.iter().zip(items(&file.tap));
+    for (tap, table) in taps.filter(|(tap, _)| has_quic(tap.host)) {
         let message = format!("{:?} has QUIC, of which no capture is written", name(tap.host));
-        reader.report(Fault::new(node.place, message));
+        reader.report(Fault::new(table.place, message));
     }
 }
 
 /// What a run would refuse, at its place; `endless` says of each flow where it writes without end.
 fn refused(
     error: &SetupError,
-    root: &Node,
-    paths: &[Node],
-    flows: &[Node],
+    root: Place,
+    file: &ScenarioFile,
     endless: &[Option<Place>],
 ) -> Fault {
+    let (paths, flows) = (items(&file.path), items(&file.flow));
     match *error {
         SetupError::Endless { flow, round_trip } => {
             let message = format!(
@@ -215,35 +246,15 @@ fn refused(
         }
         // The readers of these tables have refused them.
         SetupError::Controller { .. } | SetupError::Shared { .. } | SetupError::Tap { .. } => {
-            Fault::new(root.place, error.to_string())
+            Fault::new(root, error.to_string())
         }
     }
 }
 
-/// The hosts that are right, and the names of all.
-fn hosts(fields: &Fields<'_>, reader: &mut Reader) -> (Vec<Host>, Hosts) {
-    let Some(node) = fields.node(&HOST) else { return (Vec::new(), Hosts::new([])) };
-    let entries = reader.table(node, "`host`").unwrap_or(&[]);
-    let hosts =
-        entries.iter().filter_map(|entry| host::read(&entry.key, &entry.node, reader)).collect();
-    (hosts, Hosts::new(entries.iter().map(|entry| entry.key.clone())))
-}
-
-/// The tables of a list that must not be empty.
-fn tables<'n>(fields: &Fields<'n>, key: &Key<Tables>, reader: &mut Reader) -> &'n [Node] {
-    let Some(node) = fields.node(key) else { return &[] };
-    let nodes = reader.list(key.name, node);
-    if nodes.is_some_and(<[Node]>::is_empty) {
-        reader.report(Fault::new(node.place, format!("`{}` is empty", key.name)));
-    }
-    nodes.unwrap_or(&[])
-}
-
 /// What is wrong among the flows, taken together.
 fn check_flows(
-    fields: &Fields<'_>,
+    file: &ScenarioFile,
     flows: &[FlowRead],
-    duration: Option<Located<Duration>>,
     sources: &Sources<'_>,
     reader: &mut Reader,
 ) {
@@ -257,7 +268,7 @@ fn check_flows(
             }
             seen.entry(&name.value).or_insert(name.place);
         }
-        if let (Some(start), Some(duration)) = (flow.start, duration)
+        if let (Some(start), Some(duration)) = (flow.start, file.duration)
             && start.value >= duration.value
         {
             let message = "this flow starts when the run is over";
@@ -265,7 +276,8 @@ fn check_flows(
             reader.report(Fault::new(start.place, message).expected(end));
         }
         if let Some(place) = flow.endless
-            && !fields.has(&DURATION)
+            && file.duration.is_none()
+            && !reader.has_misread(&DURATION)
         {
             let message = "the run would never end: unlimited bytes, and no duration";
             let hint = "write duration = \"60s\" at the top of the file".to_owned();

@@ -1,11 +1,11 @@
 //! Scenarios that recordings of kernels hold (`ackclock_scenario`): their keys and values are those
-//! of files that others keep, and every one must still be read.
+//! of files that others keep, and every one must still be read, and be the same once written again.
 
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use ackclock_scenario::{Overrides, load};
+use ackclock_scenario::{Overrides, ScenarioFile, load};
 use serde_json::Value;
 use trace::unpack::Unpacked;
 
@@ -62,6 +62,10 @@ fn every_recorded_scenario_is_read() {
     assert!(!scenarios.is_empty(), "no recording below golden/ holds a scenario");
     for (name, text) in scenarios {
         let loaded = load(&text, &name, &Overrides::default());
-        assert!(loaded.is_ok(), "{}\n{text}", loaded.unwrap_err()[0]);
+        let scenario = loaded.unwrap_or_else(|errors| panic!("{}\n{text}", errors[0])).scenario;
+        let written = ScenarioFile::read(&text, &name).unwrap().to_string();
+        let again = load(&written, &name, &Overrides::default());
+        let again = again.unwrap_or_else(|errors| panic!("{}\n{written}", errors[0])).scenario;
+        assert_eq!(scenario, again, "{written}");
     }
 }

@@ -2,8 +2,9 @@
 
 use serde_json::{Value as Json, json};
 
-use super::super::keys::{Reader, Shape};
+use super::super::keys::{Kind, Located, Reader, Shape};
 use super::super::overrides::{key_path, split_argument};
+use super::super::setting::{Setting, Settings, write_settings};
 use super::super::shorthand;
 use super::super::source::{Fault, Place, SourceId, Sources};
 use super::super::tree::{self, Entry, Node, Value};
@@ -94,47 +95,52 @@ pub(super) fn label(node: &Node) -> String {
     }
 }
 
-/// Reads `[sweep.axes]`.
-pub(super) fn read(node: &Node, root: &Node, reader: &mut Reader) -> Vec<Axis> {
-    let entries = reader.table(node, "`axes`").unwrap_or(&[]);
-    let mut axes = Vec::new();
-    flatten("", entries, &mut |name, entry| {
-        if let Some(axis) = read_axis(name, entry, root, reader) {
-            axes.push(axis);
-        }
-    });
-    axes
-}
-
-/// Dotted keys without quotes are tables in TOML: what holds values is found below them.
-fn flatten(above: &str, entries: &[Entry], found: &mut impl FnMut(&str, &Entry)) {
-    for entry in entries {
-        let name =
-            if above.is_empty() { entry.key.clone() } else { format!("{above}.{}", entry.key) };
-        match &entry.node.value {
+/// Dotted keys without quotes are tables in TOML: those that hold values are found below them.
+fn flatten(above: &str, entries: &[Entry], found: &mut Settings) {
+    for Entry { key, place, node } in entries {
+        let name = if above.is_empty() { key.clone() } else { format!("{above}.{key}") };
+        match &node.value {
             Value::Table(inner) => flatten(&name, inner, found),
-            _ => found(&name, entry),
+            _ => found.push((Located { value: name, place: *place }, Setting(node.clone()))),
         }
     }
 }
 
-fn read_axis(name: &str, entry: &Entry, root: &Node, reader: &mut Reader) -> Option<Axis> {
-    let at = |_| entry.place;
-    let keys = keys(name, at, root, reader)?;
-    let place = entry.node.place;
-    let values: Vec<Node> = match &entry.node.value {
+impl Kind for Axes {
+    type Value = Settings;
+
+    fn read(&self, key: &str, node: &Node, reader: &mut Reader) -> Option<Settings> {
+        let mut found = Settings::new();
+        flatten("", reader.table(node, &format!("`{key}`"))?, &mut found);
+        Some(found)
+    }
+
+    fn write(&self, value: &Settings) -> toml_edit::Value {
+        write_settings(value)
+    }
+}
+
+/// The axes of `[sweep.axes]`, whose keys lead to places of the scenario `root`.
+pub(super) fn axes(settings: &Settings, root: &Node, reader: &mut Reader) -> Vec<Axis> {
+    let axes = settings.iter().map(|(name, Setting(node))| axis(name, node, root, reader));
+    axes.collect::<Vec<_>>().into_iter().flatten().collect()
+}
+
+fn axis(name: &Located<String>, node: &Node, root: &Node, reader: &mut Reader) -> Option<Axis> {
+    let keys = keys(&name.value, |_| name.place, root, reader)?;
+    let values: Vec<Node> = match &node.value {
         Value::List(items) => items.clone(),
-        Value::Text(text) => match range::read(text, place) {
+        Value::Text(text) => match range::read(text, node.place) {
             Ok(Some(values)) => values,
-            Ok(None) => vec![entry.node.clone()],
+            Ok(None) => vec![node.clone()],
             Err(fault) => {
                 reader.report(fault);
                 return None;
             }
         },
-        _ => vec![entry.node.clone()],
+        _ => vec![node.clone()],
     };
-    finish(keys, values, entry.place, reader)
+    finish(keys, values, name.place, reader)
 }
 
 /// Reads an argument `KEY=VALUE,VALUE`, `KEY=RANGE` or `KEY,KEY=(VALUE,VALUE),(VALUE,VALUE)`.

@@ -2,12 +2,14 @@
 
 use logs::series::{COLUMNS, Columns, Thinning};
 use serde_json::{Value as Json, json};
+use toml_edit::Array;
 use units::Duration;
 
-use super::super::keys::{Fields, Key, Kind, Reader, Section, Shape};
+use super::super::keys::{Key, Kind, Reader, Shape};
 use super::super::kinds::{Span, Whole, wrong_kind};
 use super::super::nearest::{did_you_mean, one_of};
 use super::super::source::Fault;
+use super::super::table::table;
 use super::super::tree::{Node, Value};
 
 /// What is wanted of each run.
@@ -39,27 +41,29 @@ static POINTS: Key<Whole> = Key::optional(
     "keep about so many rows of each flow, and every peak",
 );
 
-/// The table.
-pub(in super::super) static SECTION: Section = Section {
-    what: "`series`",
-    keys: &[&NAMES, &EVERY, &POINTS],
-    one_of: &[],
-    elsewhere: Section::NOT_ELSEWHERE,
-};
-
-/// Reads the table; wrong ones are reported.
-pub(super) fn read(node: &Node, reader: &mut Reader) -> Option<Plan> {
-    let fields = Fields::open(&SECTION, node, reader)?;
-    let columns = fields.get(&NAMES, reader);
-    let every = fields.get(&EVERY, reader);
-    let points = fields.get(&POINTS, reader);
-    if let (Some(_), Some(points)) = (&every, &points) {
-        let message = "`series` has either `every` or `points`, not both";
-        reader.report(Fault::new(points.place, message));
+table! {
+    /// What is kept of each run over time.
+    pub SeriesTable: SECTION = "`series`" {
+        columns: Columns = NAMES,
+        every: Duration = EVERY,
+        points: u64 = POINTS,
     }
-    let points = points.map(|points| Thinning::Points(points.value as usize));
-    let thinning = every.map(|every| Thinning::Every(every.value)).or(points);
-    Some(Plan { columns: columns?.value, thinning: thinning.unwrap_or(Thinning::None) })
+    check: |fields, reader| {
+        if let (Some(_), Some(points)) = (fields.node(&EVERY), fields.node(&POINTS)) {
+            let message = "`series` has either `every` or `points`, not both";
+            reader.report(Fault::new(points.place, message));
+        }
+    },
+}
+
+impl SeriesTable {
+    /// `None` without columns.
+    pub(super) fn plan(&self) -> Option<Plan> {
+        let every = self.every.map(|every| Thinning::Every(every.value));
+        let points = self.points.map(|points| Thinning::Points(points.value as usize));
+        let thinning = every.or(points).unwrap_or(Thinning::None);
+        Some(Plan { columns: self.columns.clone()?.value, thinning })
+    }
 }
 
 /// A list of columns.
@@ -103,5 +107,9 @@ impl Kind for Names {
             names.push(name.as_str());
         }
         Columns::parse(&names.join(",")).ok()
+    }
+
+    fn write(&self, value: &Columns) -> toml_edit::Value {
+        value.names().into_iter().collect::<Array>().into()
     }
 }

@@ -1,0 +1,155 @@
+//! A scenario file as typed tables, from text and to text: the one writer of such files.
+
+use core::fmt::{self, Write};
+
+use toml_edit::{Array, InlineTable, Key, Value};
+
+use super::ScenarioError;
+use super::keys::Reader;
+use super::kinds::Sub;
+use super::source::Sources;
+use super::table::Table;
+use super::tree;
+use super::world::SECTION;
+
+pub use super::apps::{OnOffTable, PacedTable, ReadsTable, RequestsTable, Volume};
+pub use super::chance::{ChannelTable, Choice, RuleTable};
+pub use super::element::{
+    ElementTable, LinkTable, OutageTable, PolicerTable, ShaperTable, ThinTable,
+};
+pub use super::flow::FlowTable;
+pub use super::host::HostTable;
+pub use super::keys::Located;
+pub use super::offload::{GroTable, LroTable, Merging};
+pub use super::path::PathTable;
+pub use super::queue::{CodelTable, Discipline, FqCodelTable, PieTable, RedTable};
+pub use super::reorder::ReorderTable;
+pub use super::setting::{ByName, Setting, Settings};
+pub use super::sweep::{SeriesTable, SweepTable};
+pub use super::tap::TapTable;
+pub use super::world::ScenarioFile;
+
+/// Keys whose settings get a table of their own.
+const OWN_TABLE: [&str; 2] = ["knobs", "axes"];
+
+/// A value of a key that a program writes.
+pub fn given<T>(value: impl Into<T>) -> Option<Located<T>> {
+    Some(Located::from(value.into()))
+}
+
+/// A list of tables that a program writes.
+pub fn tables<T>(items: impl IntoIterator<Item = T>) -> Option<Located<Vec<Located<T>>>> {
+    given(items.into_iter().map(Located::from).collect::<Vec<_>>())
+}
+
+/// Tables or settings by name that a program writes.
+pub fn named<T>(
+    items: impl IntoIterator<Item = (impl Into<String>, T)>,
+) -> Option<Located<ByName<T>>> {
+    let named = items.into_iter().map(|(name, item)| (Located::from(name.into()), item));
+    given(named.collect::<Vec<_>>())
+}
+
+impl ScenarioFile {
+    /// Reads the tables of a text: every key with its value. Names that must exist, knobs, recordings
+    /// and all that concerns several tables are left to [`load`](super::load).
+    ///
+    /// # Errors
+    /// All mistakes in the order of the text.
+    pub fn read(text: &str, file_name: &str) -> Result<Self, Vec<ScenarioError>> {
+        let (sources, file) = Sources::new(file_name, text);
+        let root = tree::parse(text, file).map_err(|faults| sources.errors(faults))?;
+        let mut reader = Reader::default();
+        match Sub::<Self>::of(&SECTION).table(&root, &mut reader) {
+            Some(tables) if reader.faults.is_empty() => {
+                Ok(Self { comment: head(text).collect(), ..tables })
+            }
+            _ => Err(sources.errors(reader.faults)),
+        }
+    }
+}
+
+/// Lines of the comment at the head of a text.
+fn head(text: &str) -> impl Iterator<Item = String> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let lines = text.lines().map_while(|line| line.strip_prefix('#'));
+    lines.map(|line| line.strip_prefix(' ').unwrap_or(line).to_owned())
+}
+
+/// The text: the comment, keys of the whole, then a table for each host, path and flow, and a line
+/// for each element of a path.
+impl fmt::Display for ScenarioFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = String::new();
+        for line in &self.comment {
+            // A line break would end the comment. Editors take `#:schema` for a directive.
+            let line = line.replace(|c: char| c.is_control(), " ");
+            let blank = if line.is_empty() || line.starts_with(':') { "" } else { " " };
+            writeln!(text, "#{blank}{line}")?;
+        }
+        body(&mut text, &Table::write(self))?;
+        f.write_str(text.trim_start())
+    }
+}
+
+fn body(text: &mut String, root: &InlineTable) -> fmt::Result {
+    let (tables, keys): (Vec<_>, Vec<_>) = root.iter().partition(|(_, value)| is_section(value));
+    if !text.is_empty() && !keys.is_empty() {
+        text.push('\n');
+    }
+    keys.into_iter().try_for_each(|(key, value)| line(text, key, value))?;
+    for (key, value) in tables {
+        match value {
+            Value::Array(list) => {
+                let mut tables = list.iter().filter_map(Value::as_inline_table);
+                tables.try_for_each(|table| section(text, &format!("[{key}]"), table))?;
+            }
+            Value::InlineTable(table) if table.iter().all(|(_, value)| value.is_inline_table()) => {
+                for (name, table) in table.iter() {
+                    let name = format!("{key}.{}", Key::new(name));
+                    table.as_inline_table().map_or(Ok(()), |table| section(text, &name, table))?;
+                }
+            }
+            Value::InlineTable(table) => section(text, key, table)?,
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Has the value headers of its own?
+fn is_section(value: &Value) -> bool {
+    match value {
+        Value::InlineTable(_) => true,
+        Value::Array(list) => holds_tables(list),
+        _ => false,
+    }
+}
+
+fn holds_tables(list: &Array) -> bool {
+    list.iter().any(Value::is_inline_table)
+}
+
+fn section(text: &mut String, header: &str, table: &InlineTable) -> fmt::Result {
+    writeln!(text, "\n[{header}]")?;
+    for (key, value) in table.iter().filter(|(key, _)| !OWN_TABLE.contains(key)) {
+        match value {
+            Value::Array(list) if holds_tables(list) => {
+                writeln!(text, "{key} = [")?;
+                list.iter().try_for_each(|item| writeln!(text, "    {item},"))?;
+                writeln!(text, "]")?;
+            }
+            _ => line(text, key, value)?,
+        }
+    }
+    for (key, value) in table.iter().filter(|(key, _)| OWN_TABLE.contains(key)) {
+        writeln!(text, "\n[{header}.{key}]")?;
+        let settings = value.as_inline_table().into_iter().flat_map(InlineTable::iter);
+        settings.into_iter().try_for_each(|(name, value)| line(text, name, value))?;
+    }
+    Ok(())
+}
+
+fn line(text: &mut String, key: &str, value: &Value) -> fmt::Result {
+    writeln!(text, "{} = {value}", Key::new(key))
+}

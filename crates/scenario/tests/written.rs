@@ -1,0 +1,124 @@
+//! A file that is read and written again runs as before, and reads as the same tables.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use ackclock_scenario::document::{
+    ElementTable, FlowTable, HostTable, LinkTable, PathTable, ScenarioFile, Setting, Volume, given,
+    named, tables,
+};
+use ackclock_scenario::units_text::Room;
+use ackclock_scenario::{Files, Overrides, load};
+use units::{Bytes, Duration, Rate};
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios")
+}
+
+/// All scenario files in a folder and the folders in it.
+fn scenarios(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let mut found: Vec<PathBuf> = entries
+        .flat_map(|entry| if entry.is_dir() { scenarios(&entry) } else { vec![entry] })
+        .filter(|file| file.extension().is_some_and(|end| end == "toml"))
+        .collect();
+    found.sort();
+    found
+}
+
+#[test]
+fn every_scenario_written_again_is_the_same() {
+    let files = Files::new(|name| fs::read(folder().join(name)).map_err(|e| e.to_string()));
+    let overrides = Overrides { files, ..Overrides::default() };
+    let all = scenarios(&folder());
+    assert!(all.len() > 10, "{all:?}");
+    for file in all {
+        let name = file.display().to_string();
+        let text = fs::read_to_string(&file).unwrap();
+        let tables = ScenarioFile::read(&text, &name).unwrap();
+        let written = tables.to_string();
+        assert_eq!(ScenarioFile::read(&written, &name).unwrap(), tables, "{written}");
+        let scenario = |text: &str| load(text, &name, &overrides).unwrap().scenario;
+        assert_eq!(scenario(&text), scenario(&written), "{written}");
+    }
+}
+
+#[test]
+fn a_program_writes_what_people_would() {
+    let delay = || ElementTable { delay: given(Duration::from_millis(20)), ..Default::default() };
+    let link = LinkTable {
+        rate: Rate::from_bits_per_second(1_500_000).map(Into::into),
+        buffer: given(Room::Packets(100)),
+        ..LinkTable::default()
+    };
+    let link = ElementTable { link: given(link), ..ElementTable::default() };
+    let sysctl = vec![Bytes(4_096), Bytes(131_072), Bytes(6 << 20)];
+    let server = HostTable {
+        profile: given("linux-6.18"),
+        cc: given("reno"),
+        mtu: given(Bytes(9_000)),
+        knobs: named([("net.ipv4.tcp_rmem", Setting::from(sysctl))]),
+        ..HostTable::default()
+    };
+    let client = HostTable { profile: given("freebsd-14.3"), ..HostTable::default() };
+    let path = PathTable {
+        from: given("server"),
+        to: given("my client"),
+        forward: tables([link, delay()]),
+        return_: tables([delay()]),
+        ..PathTable::default()
+    };
+    let flow = FlowTable {
+        name: given("a \"name\""),
+        from: given("server"),
+        to: given("my client"),
+        bulk: given(Volume::Unlimited),
+        ..FlowTable::default()
+    };
+    let file = ScenarioFile {
+        comment: vec!["Fitted.".to_owned(), String::new(), "a\nb".to_owned()],
+        title: given("as written"),
+        duration: given(Duration::from_millis(1_500)),
+        host: named([("server", server), ("my client", client)]),
+        path: tables([path]),
+        flow: tables([flow]),
+        ..ScenarioFile::default()
+    };
+    let expected = r##"# Fitted.
+#
+# a b
+
+title = "as written"
+duration = "1.5s"
+
+[host.server]
+profile = "linux-6.18"
+cc = "reno"
+mtu = "9000B"
+
+[host.server.knobs]
+"net.ipv4.tcp_rmem" = ["4KiB", "128KiB", "6MiB"]
+
+[host."my client"]
+profile = "freebsd-14.3"
+
+[[path]]
+from = "server"
+to = "my client"
+forward = [
+    { link = { rate = "1.5Mbit/s", buffer = "100p" } },
+    { delay = "20ms" },
+]
+return = [
+    { delay = "20ms" },
+]
+
+[[flow]]
+name = 'a "name"'
+from = "server"
+to = "my client"
+bulk = "unlimited"
+"##;
+    assert_eq!(file.to_string(), expected);
+    assert!(load(expected, "written", &Overrides::default()).is_ok());
+}
