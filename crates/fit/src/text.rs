@@ -1,6 +1,13 @@
 //! A fit as a scenario file.
 
-use core::fmt::Write;
+use net::choice::Only;
+use scenario::document::{
+    Choice, ElementTable, FlowTable, GroTable, HostTable, LinkTable, LroTable, Merging,
+    OutageTable, PacedTable, PathTable, ReadsTable, ReorderTable, RuleTable, ScenarioFile, Setting,
+    Volume, given, named, tables,
+};
+use scenario::units_text::{Room, share};
+use units::{Bytes, Duration, Rate};
 
 use crate::fitted::Late;
 use crate::{Fitted, System, Writes};
@@ -8,7 +15,7 @@ use crate::{Fitted, System, Writes};
 /// What a path is taken for whose bottleneck was never seen busy.
 const FAST: u64 = 10_000_000_000;
 /// A queue that never fills.
-const ROOMY: &str = "1GB";
+const ROOMY: Bytes = Bytes(1_000_000_000);
 /// Packets of a full segment that fit into an aggregate of 64 KiB.
 const MOST_MERGED: u64 = 45;
 /// What systems let a send buffer grow to by themselves: `net.ipv4.tcp_wmem` and
@@ -38,151 +45,202 @@ pub enum Chance {
 impl Fitted {
     /// The scenario with a sender of `profile` and, if named, congestion control `cc`.
     pub fn scenario(&self, profile: &str, cc: Option<&str>, chance: Chance, seed: u64) -> String {
-        let mut out = String::new();
-        // A String takes every text.
-        let _ = self.write(&mut out, profile, cc, chance, seed);
-        out
+        let bases = self.bases.iter().map(|basis| format!("  {}: {}", basis.what, basis.why));
+        let first = "Fitted to a capture. What each figure rests on:".to_owned();
+        let limit = (self.time / 1_000_000_000 + 1) * 20 + 60;
+        let limit = Duration::from_secs(limit.min(LONGEST / 1_000_000_000));
+        let file = ScenarioFile {
+            comment: [first].into_iter().chain(bases).collect(),
+            title: given("fitted to a capture"),
+            seed: given(seed),
+            duration: given(limit),
+            host: named([("sender", self.sender(profile, cc)), ("receiver", self.receiver())]),
+            path: tables([self.path(chance)]),
+            flow: tables([self.flow()]),
+            ..ScenarioFile::default()
+        };
+        file.to_string()
+    }
+
+    fn sender(&self, profile: &str, cc: Option<&str>) -> HostTable {
+        let linux = is_linux(profile);
+        let knobs = self.sender_room(linux).and_then(|room| match linux {
+            true => {
+                let sizes = Setting::from([Bytes(4 << 10), Bytes(16 << 10), room].to_vec());
+                named([("net.ipv4.tcp_wmem", sizes)])
+            }
+            false => named([
+                ("kern.ipc.maxsockbuf", Setting::from(room)),
+                ("net.inet.tcp.sendbuf_max", Setting::from(room)),
+            ]),
+        });
+        HostTable {
+            profile: given(profile),
+            cc: cc.and_then(given),
+            mtu: given(Bytes(self.mtu())),
+            tso: self.bursts.then(|| true.into()),
+            knobs,
+            ..HostTable::default()
+        }
     }
 
     /// Room that a send buffer needs beyond what its system gives by itself: the flight that was
     /// seen was in it.
-    fn sender_room(&self, linux: bool) -> Option<u64> {
+    fn sender_room(&self, linux: bool) -> Option<Bytes> {
         let own = if linux { LINUX_ROOM } else { FREEBSD_ROOM };
-        (self.flight > own).then(|| (self.flight * 2).min(BUFFERS.1))
+        (self.flight > own).then(|| Bytes((self.flight * 2).min(BUFFERS.1)))
     }
 
-    fn write(
-        &self,
-        out: &mut String,
-        profile: &str,
-        cc: Option<&str>,
-        chance: Chance,
-        seed: u64,
-    ) -> core::fmt::Result {
-        writeln!(out, "# Fitted to a capture. What each figure rests on:")?;
-        for basis in &self.bases {
-            writeln!(out, "#   {}: {}", basis.what, basis.why)?;
-        }
-        let limit = ((self.time / 1_000_000_000 + 1) * 20 + 60).min(LONGEST / 1_000_000_000);
-        writeln!(out, "title = \"fitted to a capture\"\nseed = {seed}\nduration = \"{limit}s\"\n")?;
-        let cc = cc.map(|cc| format!("cc = \"{cc}\"\n")).unwrap_or_default();
-        let linux = |profile: &str| profile.starts_with("linux");
-        writeln!(out, "[host.sender]\nprofile = \"{profile}\"\n{cc}mtu = \"{}B\"", self.mtu())?;
-        if self.bursts {
-            writeln!(out, "tso = true")?;
-        }
-        if let Some(room) = self.sender_room(linux(profile)) {
-            if linux(profile) {
-                let knob = "net.ipv4.tcp_wmem";
-                writeln!(
-                    out,
-                    "\n[host.sender.knobs]\n\"{knob}\" = [\"4KiB\", \"16KiB\", \"{room}B\"]"
-                )?;
-            } else {
-                writeln!(out, "\n[host.sender.knobs]\n\"kern.ipc.maxsockbuf\" = \"{room}B\"")?;
-                writeln!(out, "\"net.inet.tcp.sendbuf_max\" = \"{room}B\"")?;
-            }
-        }
-        let receiver = if self.receiver == System::FreeBsd { "freebsd-14.3" } else { "linux-6.18" };
-        writeln!(out, "\n[host.receiver]\nprofile = \"{receiver}\"\nmtu = \"{}B\"", self.mtu())?;
-        if let Some(segments) = self.per_ack {
-            // Merging waits no longer than a flight lasts.
-            let wait = (self.rtt / 20_000).clamp(1, 1_000);
-            if linux(receiver) {
-                let most = segments.min(MOST_MERGED);
-                writeln!(
-                    out,
-                    "gro = {{ max_packets = {most}, flush = \"{wait}us\", ends_at_push = false, same_timestamps = false }}"
-                )?;
-            } else {
-                writeln!(out, "lro = {{ flush = \"{wait}us\" }}")?;
-            }
-        }
-        if let Some(window) = self.window {
-            let (knob, value) = if linux(receiver) {
+    fn receiver(&self) -> HostTable {
+        let profile = if self.receiver == System::FreeBsd { "freebsd-14.3" } else { "linux-6.18" };
+        let linux = is_linux(profile);
+        // Merging waits no longer than a flight lasts.
+        let wait = given(Duration::from_micros((self.rtt / 20_000).clamp(1, 1_000)));
+        let gro = self.per_ack.filter(|_| linux).map(|segments| GroTable {
+            max_packets: given(segments.min(MOST_MERGED)),
+            flush: wait,
+            ends_at_push: given(false),
+            same_timestamps: given(false),
+            ..GroTable::default()
+        });
+        let lro = self.per_ack.filter(|_| !linux);
+        let lro = lro.map(|_| LroTable { flush: wait, ..LroTable::default() });
+        let knobs = self.window.and_then(|window| match linux {
+            true => {
                 let room = (window * RMEM.0 / RMEM.1).clamp(BUFFERS.0, BUFFERS.1);
-                ("net.ipv4.tcp_rmem", format!("[\"4KiB\", \"{room}B\", \"{room}B\"]"))
-            } else {
-                let window = window.clamp(BUFFERS.0, BUFFERS.1);
-                ("net.inet.tcp.recvspace", format!("\"{window}B\""))
-            };
-            writeln!(out, "\n[host.receiver.knobs]\n\"{knob}\" = {value}")?;
-            if !linux(receiver) {
-                writeln!(out, "\"net.inet.tcp.recvbuf_auto\" = 0")?;
+                let sizes = [4 << 10, room, room].map(Bytes).to_vec();
+                named([("net.ipv4.tcp_rmem", Setting::from(sizes))])
             }
+            false => {
+                let window = Bytes(window.clamp(BUFFERS.0, BUFFERS.1));
+                named([
+                    ("net.inet.tcp.recvspace", Setting::from(window)),
+                    ("net.inet.tcp.recvbuf_auto", Setting::from(0)),
+                ])
+            }
+        });
+        HostTable {
+            profile: given(profile),
+            mtu: given(Bytes(self.mtu())),
+            lro: lro.and_then(|limits| given(Merging::Limits(limits))),
+            gro: gro.and_then(|limits| given(Merging::Limits(limits))),
+            knobs,
+            ..HostTable::default()
         }
+    }
+
+    fn path(&self, chance: Chance) -> PathTable {
         let rate = self.rate.unwrap_or(FAST).clamp(1, FASTEST);
-        let buffer =
-            self.buffer.map_or(ROOMY.to_owned(), |bytes| format!("{}B", bytes.min(DEEPEST)));
-        writeln!(out, "\n[[path]]\nfrom = \"sender\"\nto = \"receiver\"\nforward = [")?;
-        match chance {
-            _ if self.losses.packets.is_empty() => {}
+        // What a full packet takes on the link is part of the round trip that was measured.
+        let on_link = self.mtu() * 8_000_000_000 / rate;
+        let one_way = (self.rtt.saturating_sub(on_link) / 2).min(LONGEST);
+        let delay = || ElementTable {
+            delay: given(Duration::from_nanos(one_way)),
+            ..ElementTable::default()
+        };
+        let buffer = self.buffer.map_or(ROOMY, |bytes| Bytes(bytes.min(DEEPEST)));
+        let link = LinkTable {
+            rate: Rate::from_bits_per_second(rate).and_then(given),
+            buffer: given(Room::Size(buffer)),
+            ..LinkTable::default()
+        };
+        let link = ElementTable { link: given(link), ..ElementTable::default() };
+        let outages = self.losses.outages.iter().map(|span| outage(*span, None));
+        let held = self.held.map(|span| outage(span, Some(true)));
+        let losses = self.loss(chance).into_iter().chain(outages).chain(held);
+        let forward = losses.chain([link]).chain(self.reordering()).chain([delay()]);
+        PathTable {
+            from: given("sender"),
+            to: given("receiver"),
+            forward: tables(forward),
+            return_: tables([delay()]),
+            ..PathTable::default()
+        }
+    }
+
+    fn loss(&self, chance: Chance) -> Option<ElementTable> {
+        if self.losses.packets.is_empty() {
+            return None;
+        }
+        let loss = match chance {
             Chance::Same => {
-                let numbers: Vec<String> =
-                    self.losses.packets.iter().map(|(number, _)| number.to_string()).collect();
-                let numbers = numbers.join(", ");
-                writeln!(out, "  {{ loss = {{ packets = [{numbers}] }}, only = \"data\" }},")?;
+                let packets: Vec<u64> = self.losses.packets.iter().map(|(n, _)| *n).collect();
+                let rule = RuleTable { packets: given(packets), ..RuleTable::default() };
+                Choice::Rule(rule.into())
             }
             Chance::Random => {
                 let percent = self.losses.rate().min(1.0) * 100.0;
-                writeln!(out, "  {{ loss = \"{percent:.6}%\", only = \"data\" }},")?;
+                Choice::Share(share(&format!("{percent:.6}%")).ok()?)
             }
-        }
-        for span in &self.losses.outages {
-            let (from, until) = in_micros(*span);
-            writeln!(out, "  {{ outage = {{ from = \"{from}us\", until = \"{until}us\" }} }},")?;
-        }
-        if let Some(span) = self.held {
-            let (from, until) = in_micros(span);
-            writeln!(
-                out,
-                "  {{ outage = {{ from = \"{from}us\", until = \"{until}us\", hold = true }} }},"
-            )?;
-        }
-        writeln!(out, "  {{ link = {{ rate = \"{rate}bps\", buffer = \"{buffer}\" }} }},")?;
-        match self.late {
-            Some(Late::Reversed(group)) => {
-                writeln!(
-                    out,
-                    "  {{ reorder = {{ reverse = {group}, gap = \"0s\", timeout = \"500us\" }}, only = \"data\" }},"
-                )?;
-            }
-            Some(Late::Share(share, by)) => {
-                let (percent, by) = (share.min(1.0) * 100.0, by.clamp(1_000, LONGEST) / 1_000);
-                writeln!(
-                    out,
-                    "  {{ reorder = {{ fraction = \"{percent:.4}%\", by = \"{by}us\" }}, only = \"data\" }},"
-                )?;
-            }
-            None => {}
-        }
-        // What a full packet takes on the link is part of the round trip that was measured.
-        let on_link = self.mtu() * 8_000_000_000 / rate;
-        let way = (self.rtt.saturating_sub(on_link) / 2).min(LONGEST);
-        writeln!(out, "  {{ delay = \"{way}ns\" }},\n]\nreturn = [")?;
-        writeln!(out, "  {{ delay = \"{way}ns\" }},\n]\n")?;
-        writeln!(out, "[[flow]]\nname = \"transfer\"\nfrom = \"sender\"\nto = \"receiver\"")?;
-        let bytes = self.bytes;
+        };
+        Some(ElementTable { loss: given(loss), only: given(Only::Data), ..Default::default() })
+    }
+
+    fn reordering(&self) -> Option<ElementTable> {
+        let reorder = match self.late? {
+            Late::Reversed(group) => ReorderTable {
+                reverse: given(group),
+                gap: given(Duration::ZERO),
+                timeout: given(Duration::from_micros(500)),
+                ..ReorderTable::default()
+            },
+            Late::Share(part, by) => ReorderTable {
+                fraction: given(share(&format!("{:.4}%", part.min(1.0) * 100.0)).ok()?),
+                by: given(Duration::from_micros(by.clamp(1_000, LONGEST) / 1_000)),
+                ..ReorderTable::default()
+            },
+        };
+        Some(ElementTable {
+            reorder: given(reorder),
+            only: given(Only::Data),
+            ..ElementTable::default()
+        })
+    }
+
+    fn flow(&self) -> FlowTable {
+        let bytes = Volume::Bytes(Bytes(self.bytes));
+        let flow = FlowTable {
+            name: given("transfer"),
+            from: given("sender"),
+            to: given("receiver"),
+            reads: self.reads.and_then(|rate| given(reads(rate))),
+            ..FlowTable::default()
+        };
         match self.writes {
-            Writes::Bulk => writeln!(out, "bulk = \"{bytes}B\"")?,
-            Writes::Paced(chunk, every) => writeln!(
-                out,
-                "paced = {{ chunk = \"{chunk}B\", every = \"{}us\", bytes = \"{bytes}B\" }}",
-                every.clamp(1_000, LONGEST) / 1_000
-            )?,
+            Writes::Bulk => FlowTable { bulk: given(bytes), ..flow },
+            Writes::Paced(chunk, every) => {
+                let paced = PacedTable {
+                    chunk: given(Bytes(chunk)),
+                    every: given(Duration::from_micros(every.clamp(1_000, LONGEST) / 1_000)),
+                    bytes: given(bytes),
+                };
+                FlowTable { paced: given(paced), ..flow }
+            }
         }
-        if let Some(rate) = self.reads {
-            // At least a whole byte at a time.
-            let (every, rate) = if rate < 8_000 { ("1s", rate.max(8)) } else { ("10ms", rate) };
-            let rate = rate.min(FASTEST);
-            writeln!(out, "reads = {{ rate = \"{rate}bps\", every = \"{every}\" }}")?;
-        }
-        Ok(())
     }
 }
 
-/// A time in whole microseconds that is not empty.
-fn in_micros((from, until): (u64, u64)) -> (u64, u64) {
+fn is_linux(profile: &str) -> bool {
+    profile.starts_with("linux")
+}
+
+/// At least a whole byte at a time.
+fn reads(rate: u64) -> ReadsTable {
+    let (every, rate) = match rate {
+        0..8_000 => (Duration::from_secs(1), rate.max(8)),
+        _ => (Duration::from_millis(10), rate),
+    };
+    let rate = Rate::from_bits_per_second(rate.min(FASTEST)).and_then(given);
+    ReadsTable { rate, every: given(every), ..ReadsTable::default() }
+}
+
+/// In whole microseconds, and never empty.
+fn outage((from, until): (u64, u64), hold: Option<bool>) -> ElementTable {
     let end = LONGEST - 1_000;
-    (from.min(end) / 1_000, until.min(end) / 1_000 + 1)
+    let outage = OutageTable {
+        from: given(Duration::from_micros(from.min(end) / 1_000)),
+        until: given(Duration::from_micros(until.min(end) / 1_000 + 1)),
+        hold: hold.and_then(given),
+    };
+    ElementTable { outage: given(outage), ..ElementTable::default() }
 }

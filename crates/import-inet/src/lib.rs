@@ -5,21 +5,21 @@
 //! `extends`. Everything else is told, with its line and column, and left out.
 //!
 //! Reading order: `text` (lines, sections, keys and values), `sweep` (`${…}` and its values),
-//! `mapping` (what a parameter means here), `toml_text` (the scenario file).
+//! `mapping` (what a parameter means here), `file` (the scenario file).
 
+mod file;
 mod mapping;
 mod sweep;
 mod text;
-mod toml_text;
 
 pub use mapping::Unmapped;
 pub use sweep::Variant;
 
+use file::{AxisChanges, Change, Lossy};
 use mapping::{Draft, Stack};
 use scenario::{ScenarioError, Study, StudyOverrides, nearest};
 use sweep::Sweeps;
 use text::{Entry, Section};
-use toml_text::{Axis, Lossy, Setting};
 
 /// A scenario, and what of the ini file is not in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -117,9 +117,9 @@ impl Ini {
                 variant.values.iter().map(|(name, value)| format!("{name} = {value}")).collect();
             head.push(values.join(", "));
         }
-        head.extend(toml_text::supposed(&draft));
-        head.extend(toml_text::left_out(&unmapped));
-        let toml = draft.toml(&head, &name, (profile, stack), lossy, &axes);
+        head.extend(file::supposed(&draft));
+        head.extend(file::left_out(&unmapped));
+        let toml = draft.file(head, &name, (profile, stack), lossy, axes).to_string();
         // What is written must be a scenario; what is not is the profile's fault.
         Study::load(&toml, "the scenario", &StudyOverrides::default())?;
         Ok(Imported { toml, unmapped })
@@ -132,11 +132,10 @@ impl Ini {
         along: &[Vec<Draft>],
         lossy: Lossy,
         runs: usize,
-    ) -> Result<Vec<Axis>, Vec<ScenarioError>> {
-        let mut axes: Vec<(&str, Axis)> = Vec::new();
+    ) -> Result<Vec<AxisChanges>, Vec<ScenarioError>> {
+        let mut axes: Vec<(&str, AxisChanges)> = Vec::new();
         for (name, drafts) in names.iter().zip(along) {
-            let rows: Vec<Vec<Setting>> =
-                drafts.iter().map(|draft| draft.settings(lossy)).collect();
+            let rows: Vec<Vec<Change>> = drafts.iter().map(|draft| draft.settings(lossy)).collect();
             let Some(first) = rows.first() else { continue };
             let differs = |place: &usize| rows.iter().any(|row| row[*place] != first[*place]);
             let places: Vec<usize> = (0..first.len()).filter(differs).collect();
@@ -155,7 +154,7 @@ impl Ini {
                 .iter()
                 .map(|row| places.iter().map(|&place| row[place].1.clone()).collect())
                 .collect();
-            axes.push((name, Axis { keys, values }));
+            axes.push((name, AxisChanges { keys, values }));
         }
         Ok(axes.into_iter().map(|(_, axis)| axis).collect())
     }

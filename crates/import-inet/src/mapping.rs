@@ -2,11 +2,12 @@
 //!
 //! As in OMNeT++, of two lines about the same parameter of the same host the first counts.
 
-use units::{Bytes, Duration, Rate};
+use units::{Bytes, Duration, Rate, Ratio};
 
 use super::sweep::decimal;
 use super::text::Entry;
 use scenario::ScenarioError;
+use scenario::document::{Choice, RuleTable, Setting, given};
 use scenario::units_text::{self, Misread};
 
 /// A line that could not be mapped.
@@ -52,17 +53,17 @@ impl Stack {
 }
 
 /// What one host is given.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Side {
-    /// Knobs and their values in TOML.
-    pub(super) knobs: Vec<(&'static str, String)>,
+    /// Knobs and their values.
+    pub(super) knobs: Vec<(&'static str, Setting)>,
     /// Share of its packets that is lost, as a fraction.
     loss: Option<(u64, u64)>,
     periodic: Option<bool>,
 }
 
 /// What the parameters say.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Draft {
     pub(super) duration: Option<Duration>,
     pub(super) seed: Option<u64>,
@@ -74,17 +75,20 @@ pub(super) struct Draft {
 }
 
 impl Side {
-    /// Its rule of loss in TOML, if packets are lost.
-    pub(super) fn loss(&self) -> Option<String> {
+    /// Its rule of loss, if packets are lost.
+    pub(super) fn loss(&self) -> Option<Choice> {
         let (num, den) = self.loss?;
-        Some(match self.periodic {
+        match self.periodic {
             // INET drops once a counter is above 1/p.
-            Some(true) => format!("{{ pass = {} }}", den / num),
-            _ => format!("\"{}%\"", percent(num, den)),
-        })
+            Some(true) => {
+                let rule = RuleTable { pass: given(den / num), ..RuleTable::default() };
+                Some(Choice::Rule(rule.into()))
+            }
+            _ => Ratio::new(num, den).map(Choice::Share),
+        }
     }
 
-    fn knob(&mut self, name: &'static str, value: String) {
+    fn knob(&mut self, name: &'static str, value: Setting) {
         self.knobs.push((name, value));
     }
 }
@@ -202,19 +206,19 @@ impl Draft {
     }
 
     /// A parameter of INET's module Quic.
-    fn take_quic(&mut self, name: &str, hosts: &[usize], value: &str, stack: Stack) -> Taken {
+    fn take_quic(&mut self, name: &str, hosts: &[usize], text: &str, stack: Stack) -> Taken {
         let (knob, value) = match name {
-            ACK_EVERY => (ACK_EVERY, count(value, 1)?.to_string()),
-            "initialMaxData" => (MAX_DATA, bytes(value)?),
+            ACK_EVERY => (ACK_EVERY, Setting::from(count(text, 1)?)),
+            "initialMaxData" => (MAX_DATA, bytes(text)?.into()),
             "initialMaxStreamDataBidiRemote"
             | "initialMaxStreamDataBidiLocal"
-            | "initialMaxStreamDataUni" => (MAX_STREAM_DATA, bytes(value)?),
-            "sendQueueLimit" => ("sendQueueLimit", bytes(value)?),
+            | "initialMaxStreamDataUni" => (MAX_STREAM_DATA, bytes(text)?.into()),
+            "sendQueueLimit" => ("sendQueueLimit", bytes(text)?.into()),
             "accurateIncreaseInNewRenoCongestionAvoidance" => {
-                ("accurateIncreaseInNewRenoCongestionAvoidance", switch(value)?.to_string())
+                ("accurateIncreaseInNewRenoCongestionAvoidance", switch(text)?.into())
             }
             "bundleAckForNonAckElicitingPackets" => {
-                ("bundleAckForNonAckElicitingPackets", switch(value)?.to_string())
+                ("bundleAckForNonAckElicitingPackets", switch(text)?.into())
             }
             "sendQueueLowWaterRatio" => {
                 return Ok(Some(
@@ -237,9 +241,10 @@ impl Draft {
             (Stack::Tcp, ACK_EVERY) if hosts == [CLIENT] => {
                 return Ok(Some("the client receives no data".to_owned()));
             }
-            (Stack::Tcp, ACK_EVERY) => match value.as_str() {
-                "1" => self.sides[SERVER].knob("net.inet.tcp.delayed_ack", "0".to_owned()),
-                "2" => self.sides[SERVER].knob("net.inet.tcp.delayed_ack", "1".to_owned()),
+            (Stack::Tcp, ACK_EVERY) => match count(text, 1)? {
+                every @ 1..=2 => {
+                    self.sides[SERVER].knob("net.inet.tcp.delayed_ack", (every - 1).into());
+                }
                 _ => {
                     let why = "a TCP receiver acknowledges every packet or every other";
                     return Ok(Some(why.to_owned()));
@@ -270,15 +275,15 @@ fn count(value: &str, least: u64) -> Result<u64, Misread> {
     count.ok_or_else(|| misread("is no such number", &format!("a whole number from {least} on")))
 }
 
-/// Bytes as TOML has them; INET counts them with a unit or without.
-fn bytes(value: &str) -> Result<String, Misread> {
+/// Bytes; INET counts them with a unit or without.
+fn bytes(value: &str) -> Result<Bytes, Misread> {
     let bytes = match value.parse::<u64>() {
         Ok(bytes) => Bytes(bytes),
         Err(_) => units_text::size(value)?,
     };
     match bytes.get() {
         // RFC 9000 section 16: the largest variable-length integer.
-        1..=0x3fff_ffff_ffff_ffff => Ok(format!("\"{}B\"", bytes.get())),
+        1..=0x3fff_ffff_ffff_ffff => Ok(bytes),
         _ => Err(misread("is no number of bytes", "1 to 4611686018427387903")),
     }
 }
@@ -295,10 +300,4 @@ fn loss(value: &str) -> Result<Option<(u64, u64)>, Misread> {
         Ok(num) if num <= den => Ok(Some((num, den))),
         _ => Err(misread("does not lie between 0 and 1", expected)),
     }
-}
-
-/// A fraction of a power of ten in percent.
-fn percent(num: u64, den: u64) -> String {
-    let text = format!("{}.{:012}", num * 100 / den, (num * 100 % den) * (1_000_000_000_000 / den));
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }

@@ -9,6 +9,7 @@ use units::{Bytes, Offset, Ratio};
 
 use super::keys::{Key, Kind, Located, Reader, Shape};
 use super::kinds::{OneOf, Sub, Whole, integer, quantity, wrong_kind};
+use super::setting::Setting;
 use super::source::Fault;
 use super::table::{Table as _, table};
 use super::tree::{Node, Value};
@@ -168,6 +169,11 @@ impl Kind for AnyChoice {
 }
 
 impl Choice {
+    /// As a value of an axis.
+    pub fn setting(&self) -> Setting {
+        Setting::of_toml(&AnyChoice.write(self))
+    }
+
     /// Does it pick packets by the bytes they carry?
     pub(super) fn is_of_bytes(&self) -> bool {
         matches!(self, Self::Rule(rule) if rule.bytes.is_some())

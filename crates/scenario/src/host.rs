@@ -19,9 +19,9 @@ use super::source::{Fault, Place};
 use super::table::table;
 use super::tree::{Node, Value};
 
-static PROFILE: Key<OneOf> = Key::required(
+static PROFILE: Key<ProfileName> = Key::required(
     "profile",
-    OneOf { names: &themselves(ALL_NAMES) },
+    ProfileName,
     "the system whose TCP the host runs, or the QUIC it runs",
 );
 /// Profiles of TCP, then those of QUIC.
@@ -108,7 +108,7 @@ static KNOBS: Key<Knobs> = Key::optional(
 table! {
     /// A machine.
     pub HostTable: SECTION = "a host" {
-        profile: &'static str = PROFILE,
+        profile: String = PROFILE,
         cc: String = CC,
         mtu: Bytes = MTU,
         delay: Duration = DELAY,
@@ -141,7 +141,7 @@ fn elsewhere(key: &str) -> Option<&'static str> {
 /// The host called `name`; `None` if anything about it was reported.
 pub(super) fn host(name: &str, table: &HostTable, reader: &mut Reader) -> Option<Host> {
     let before = reader.faults.len();
-    let mut stack = table.profile.as_ref().and_then(|named| stack(named.value));
+    let mut stack = table.profile.as_ref().and_then(|named| stack(&named.value));
     if let (Some(cc), Some(stack)) = (&table.cc, &mut stack) {
         set_cc(cc, stack, reader);
     }
@@ -230,6 +230,33 @@ fn set_mtu(stack: &mut Stack, mtu: u32, place: Place, reader: &mut Reader) {
                 reader.report(Fault::new(place, message));
             }
         }
+    }
+}
+
+/// A profile by its name.
+struct ProfileName;
+
+const PROFILES: OneOf = OneOf { names: &themselves(ALL_NAMES) };
+
+impl Shape for ProfileName {
+    fn schema(&self) -> Json {
+        PROFILES.schema()
+    }
+
+    fn takes(&self) -> String {
+        PROFILES.takes()
+    }
+}
+
+impl Kind for ProfileName {
+    type Value = String;
+
+    fn read(&self, key: &str, node: &Node, reader: &mut Reader) -> Option<String> {
+        PROFILES.read(key, node, reader).map(str::to_owned)
+    }
+
+    fn write(&self, value: &String) -> toml_edit::Value {
+        value.as_str().into()
     }
 }
 

@@ -7,7 +7,7 @@ use units::{Bytes, Duration, Rate};
 
 use super::keys::{Kind, Located, Reader, Shape};
 use super::kinds::integer;
-use super::source::Place;
+use super::source::{Place, Sources};
 use super::tree::{self, Node, Value};
 use crate::units_text::{duration_text, rate_text, size_text};
 
@@ -24,6 +24,13 @@ pub type Settings = ByName<Setting>;
 impl Setting {
     const fn of(value: Value) -> Self {
         Self(Node { place: Place::NOWHERE, value })
+    }
+
+    /// A value that a table writes.
+    pub(super) fn of_toml(value: &toml_edit::Value) -> Self {
+        let text = value.to_string();
+        let (_, source) = Sources::new("", "");
+        tree::parse_value(&text, source, 0).map_or_else(|| text.as_str().into(), Self)
     }
 
     pub(super) fn write(&self) -> toml_edit::Value {
