@@ -4,7 +4,13 @@
 //! LRO off, an ACK for every second segment. [`WORKLOADS`] are the five that speed figures are about;
 //! the other functions make worlds of which one measure grows.
 
-use core::fmt::Write as _;
+use net::choice::Only;
+use scenario::document::{
+    Choice, ElementTable, FlowTable, HostTable, LinkTable, PathTable, ScenarioFile, Setting,
+    Volume, given, named, tables,
+};
+use scenario::units_text::Room;
+use units::{Bytes, Duration, Rate, Ratio};
 
 /// A workload.
 #[derive(Debug, Clone, Copy)]
@@ -40,14 +46,14 @@ pub const WORKLOADS: &[Workload] = &[
     Workload {
         name: "W3",
         title: "100 flows, dumbbell of 1 Gbit/s, 10 s",
-        scenario: |scale| dumbbell(100, "1Gbit/s", millis(10_000, scale)),
+        scenario: |scale| dumbbell(100, GIGABIT, millis(10_000, scale)),
         runs: 1,
         target_ns: Some(350.0),
     },
     Workload {
         name: "W4",
         title: "10,000 flows, dumbbell of 10 Gbit/s, 2 s",
-        scenario: |scale| dumbbell(10_000, "10Gbit/s", millis(2_000, scale)),
+        scenario: |scale| dumbbell(10_000, mbps(10_000), millis(2_000, scale)),
         runs: 1,
         target_ns: Some(600.0),
     },
@@ -59,6 +65,13 @@ pub const WORKLOADS: &[Workload] = &[
         target_ns: None,
     },
 ];
+
+const GIGABIT: Rate = mbps(1_000);
+const ONE_BDP: Room = Room::Bdp(Ratio::new(1, 1).unwrap());
+
+const fn mbps(n: u64) -> Rate {
+    Rate::from_bits_per_second(n * 1_000_000).unwrap()
+}
 
 fn millis(usual: u64, scale: f64) -> u64 {
     (usual as f64 * scale) as u64
@@ -75,8 +88,8 @@ pub struct OneFlow {
     pub millis: u64,
     /// Delay of either way, in microseconds.
     pub one_way_us: u64,
-    /// Room in front of the link, as a scenario says it.
-    pub buffer: &'static str,
+    /// Room of the queue in front of the link.
+    pub buffer: Room,
     /// Data packets lost at random, in hundredths of a percent.
     pub loss: u32,
     /// Bytes under way for which the buffers of both hosts, then of Linux, have room; 0 for the usual
@@ -91,138 +104,151 @@ impl OneFlow {
         cc: "reno",
         millis: 60_000,
         one_way_us: 20_000,
-        buffer: "1bdp",
+        buffer: ONE_BDP,
         loss: 0,
         flight: 0,
     };
     /// The second one, of ten seconds.
     pub const W2: Self =
-        Self { millis: 10_000, one_way_us: 75, buffer: "100p", loss: 100, ..Self::W1 };
+        Self { millis: 10_000, one_way_us: 75, buffer: Room::Packets(100), loss: 100, ..Self::W1 };
 }
 
 /// Text of a scenario of one flow over a link of 1 Gbit/s.
 pub fn one_flow(flow: &OneFlow) -> String {
-    let OneFlow { millis, one_way_us, buffer, .. } = flow;
-    let loss = match flow.loss {
-        0 => String::new(),
-        parts => format!("{{ loss = \"{}.{:02}%\", only = \"data\" }}, ", parts / 100, parts % 100),
+    let delay = Duration::from_micros(flow.one_way_us);
+    let loss = Ratio::new(flow.loss.into(), 10_000).filter(|_| flow.loss > 0);
+    let loss = loss.map(|share| ElementTable {
+        loss: given(Choice::Share(share)),
+        only: given(Only::Data),
+        ..ElementTable::default()
+    });
+    let forward = [link(GIGABIT, flow.buffer), self::delay(delay)];
+    let file = ScenarioFile {
+        title: given("one flow"),
+        duration: given(Duration::from_millis(flow.millis)),
+        host: named(hosts("sender", "sink", flow)),
+        path: tables([path(
+            "sender",
+            "sink",
+            loss.into_iter().chain(forward),
+            [self::delay(delay)],
+        )]),
+        flow: tables([self::flow("bulk", "sender", "sink", Volume::Unlimited)]),
+        ..ScenarioFile::default()
     };
-    let mut text = format!("title = \"one flow\"\nduration = \"{millis}ms\"\n");
-    text += &hosts("sender", "sink", flow);
-    let _ = write!(
-        text,
-        r#"
-[[path]]
-from = "sender"
-to = "sink"
-forward = [{loss}{{ link = {{ rate = "1Gbit/s", buffer = "{buffer}" }} }}, {{ delay = "{one_way_us}us" }}]
-return = [{{ delay = "{one_way_us}us" }}]
-
-[[flow]]
-name = "bulk"
-from = "sender"
-to = "sink"
-bulk = "unlimited"
-"#
-    );
-    text
+    file.to_string()
 }
 
 /// A sender and a sink.
-fn hosts(sender: &str, sink: &str, flow: &OneFlow) -> String {
-    let OneFlow { profile, cc, flight, .. } = flow;
-    let (sink_profile, most) = if *flight > 0 { (*profile, 4 * flight) } else { ("rfc", 0) };
-    let mut text = format!("\n[host.{sender}]\nprofile = \"{profile}\"\ncc = \"{cc}\"\n");
-    if most > 0 {
-        // A packet costs its host more than its payload.
-        let _ = writeln!(text, "knobs.\"net.ipv4.tcp_wmem\" = [\"4KiB\", \"16KiB\", \"{most}B\"]");
+fn hosts<'n>(sender: &'n str, sink: &'n str, flow: &OneFlow) -> [(&'n str, HostTable); 2] {
+    let OneFlow { profile, cc, flight, .. } = *flow;
+    // A packet costs its host more than its payload.
+    let most = (flight > 0).then_some(4 * flight);
+    let room = |name, sizes: [u64; 3]| named([(name, Setting::from(sizes.map(Bytes).to_vec()))]);
+    let sender_room = most.and_then(|most| room("net.ipv4.tcp_wmem", [4 << 10, 16 << 10, most]));
+    let sink_room = most.and_then(|most| room("net.ipv4.tcp_rmem", [4 << 10, most, most]));
+    let sink_profile = if flight > 0 { profile } else { "rfc" };
+    let sending = HostTable {
+        profile: given(profile),
+        cc: given(cc),
+        knobs: sender_room,
+        ..HostTable::default()
+    };
+    let reading =
+        HostTable { profile: given(sink_profile), knobs: sink_room, ..HostTable::default() };
+    [(sender, sending), (sink, reading)]
+}
+
+fn link(rate: Rate, buffer: Room) -> ElementTable {
+    let link = LinkTable { rate: given(rate), buffer: given(buffer), ..LinkTable::default() };
+    ElementTable { link: given(link), ..ElementTable::default() }
+}
+
+fn delay(delay: Duration) -> ElementTable {
+    ElementTable { delay: given(delay), ..ElementTable::default() }
+}
+
+fn path(
+    from: &str,
+    to: &str,
+    forward: impl IntoIterator<Item = ElementTable>,
+    back: impl IntoIterator<Item = ElementTable>,
+) -> PathTable {
+    PathTable {
+        from: given(from),
+        to: given(to),
+        forward: tables(forward),
+        return_: tables(back),
+        ..PathTable::default()
     }
-    let _ = write!(text, "\n[host.{sink}]\nprofile = \"{sink_profile}\"\n");
-    if most > 0 {
-        let _ =
-            writeln!(text, "knobs.\"net.ipv4.tcp_rmem\" = [\"4KiB\", \"{most}B\", \"{most}B\"]");
+}
+
+fn flow(name: &str, from: &str, to: &str, bulk: Volume) -> FlowTable {
+    FlowTable {
+        name: given(name),
+        from: given(from),
+        to: given(to),
+        bulk: given(bulk),
+        ..FlowTable::default()
     }
-    text
 }
 
 fn one_megabyte() -> String {
-    let mut text = "title = \"one megabyte\"\n".to_owned();
-    text += &hosts("sender", "sink", &OneFlow::W1);
-    text += r#"
-[[path]]
-from = "sender"
-to = "sink"
-forward = [{ link = { rate = "100Mbit/s", buffer = "1bdp" } }, { delay = "10ms" }]
-return = [{ delay = "10ms" }]
-
-[[flow]]
-name = "bulk"
-from = "sender"
-to = "sink"
-bulk = "1MB"
-"#;
-    text
+    let delay = || delay(Duration::from_millis(10));
+    let file = ScenarioFile {
+        title: given("one megabyte"),
+        host: named(hosts("sender", "sink", &OneFlow::W1)),
+        path: tables([path("sender", "sink", [link(mbps(100), ONE_BDP), delay()], [delay()])]),
+        flow: tables([flow("bulk", "sender", "sink", Volume::Bytes(Bytes(1_000_000)))]),
+        ..ScenarioFile::default()
+    };
+    file.to_string()
 }
 
 /// Every flow has hosts and access links of its own, both ways; all share one link each way.
-pub fn dumbbell(flows: u32, bottleneck: &str, millis: u64) -> String {
-    let mut text = format!("title = \"dumbbell\"\nduration = \"{millis}ms\"\n\n");
-    for name in ["there", "back"] {
-        let _ = write!(
-            text,
-            "[shared.{name}]\nlink = {{ rate = \"{bottleneck}\", buffer = \"5000p\" }}\n\n"
-        );
-    }
-    let link = r#"{ link = { rate = "1Gbit/s", buffer = "1000p" } }"#;
-    for n in 0..flows {
-        text += &hosts(&format!("a{n}"), &format!("b{n}"), &OneFlow::W1);
-        let _ = write!(
-            text,
-            r#"
-[[path]]
-from = "a{n}"
-to = "b{n}"
-forward = [{link}, {{ shared = "there" }}, {link}, {{ delay = "20ms" }}]
-return = [{link}, {{ shared = "back" }}, {link}, {{ delay = "20ms" }}]
-
-[[flow]]
-name = "{n}"
-from = "a{n}"
-to = "b{n}"
-start = "{}us"
-bulk = "unlimited"
-"#,
-            u64::from(n) * 10
-        );
-    }
-    text
+pub fn dumbbell(flows: u32, bottleneck: Rate, millis: u64) -> String {
+    let access = || link(GIGABIT, Room::Packets(1_000));
+    let direction = |shared: &str| {
+        let shared = ElementTable { shared: given(shared), ..ElementTable::default() };
+        [access(), shared, access(), delay(Duration::from_millis(20))]
+    };
+    let pairs: Vec<[String; 2]> = (0..flows).map(|n| [format!("a{n}"), format!("b{n}")]).collect();
+    let paths = pairs.iter().map(|[a, b]| path(a, b, direction("there"), direction("back")));
+    let connections = pairs.iter().zip(0..).map(|([a, b], n)| FlowTable {
+        start: given(Duration::from_micros(n * 10)),
+        ..flow(&n.to_string(), a, b, Volume::Unlimited)
+    });
+    let file = ScenarioFile {
+        title: given("dumbbell"),
+        duration: given(Duration::from_millis(millis)),
+        host: named(pairs.iter().flat_map(|[a, b]| hosts(a, b, &OneFlow::W1))),
+        shared: named(["there", "back"].map(|name| (name, link(bottleneck, Room::Packets(5_000))))),
+        path: tables(paths),
+        flow: tables(connections),
+        ..ScenarioFile::default()
+    };
+    file.to_string()
 }
 
 /// Many flows between two hosts over one link that gives each of them 1 Mbit/s, 40 ms away; they
 /// begin within the first second.
 fn many_flows(flows: u32, millis: u64) -> String {
-    let mut text = format!("title = \"many flows\"\nduration = \"{millis}ms\"\n");
-    text += &hosts("sender", "sink", &OneFlow::W1);
-    let _ = write!(
-        text,
-        r#"
-[[path]]
-from = "sender"
-to = "sink"
-forward = [{{ link = {{ rate = "{flows}Mbit/s", buffer = "{}p" }} }}, {{ delay = "20ms" }}]
-return = [{{ delay = "20ms" }}]
-"#,
-        10 * u64::from(flows)
-    );
-    for n in 0..u64::from(flows) {
-        let start = n * 1_000_000 / u64::from(flows);
-        let _ = write!(
-            text,
-            "\n[[flow]]\nname = \"{n}\"\nfrom = \"sender\"\nto = \"sink\"\nstart = \"{start}us\"\n\
-             bulk = \"unlimited\"\n"
-        );
-    }
-    text
+    let count = u64::from(flows);
+    let delay = || delay(Duration::from_millis(20));
+    let bottleneck = link(mbps(count), Room::Packets(10 * flows));
+    let connections = (0..count).map(|n| FlowTable {
+        start: given(Duration::from_micros(n * 1_000_000 / count)),
+        ..flow(&n.to_string(), "sender", "sink", Volume::Unlimited)
+    });
+    let file = ScenarioFile {
+        title: given("many flows"),
+        duration: given(Duration::from_millis(millis)),
+        host: named(hosts("sender", "sink", &OneFlow::W1)),
+        path: tables([path("sender", "sink", [bottleneck, delay()], [delay()])]),
+        flow: tables(connections),
+        ..ScenarioFile::default()
+    };
+    file.to_string()
 }
 
 /// Worlds of which one measure grows.

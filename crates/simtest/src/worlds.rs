@@ -12,14 +12,13 @@
 //! whose faults leave a chance (see `demands`): every flow ends, with every byte read.
 //!
 //! Reading order: `luck` (numbers and quantities by chance), `machines`, `roads`, `talks` (hosts,
-//! paths and applications), `draft` (the whole), `print` (its text), `demands`, `verdict` (the
+//! paths and applications), `draft` (the whole), `demands`, `verdict` (the
 //! run), `shrink`. `cargo xtask worlds` runs any number of them.
 
 mod demands;
 mod draft;
 mod luck;
 mod machines;
-mod print;
 mod roads;
 mod shrink;
 mod talks;
@@ -28,12 +27,21 @@ mod verdict;
 #[cfg(test)]
 mod tests;
 
+use scenario::ScenarioFile;
+use toml::Table;
+
 pub use shrink::shrink;
 pub use verdict::{Failure, Passed, judge};
 
 /// The scenario file of world `number` of the worlds of `seed`.
 pub fn draw(seed: u64, number: u64) -> String {
-    print::print(&draft::draw(seed, number))
+    written(&draft::draw(seed, number))
+}
+
+/// The text of a tree as scenario files have it; a tree that is no scenario as TOML has it.
+fn written(root: &Table) -> String {
+    let text = root.to_string();
+    ScenarioFile::read(&text, "world").map_or(text, |file| file.to_string())
 }
 
 /// Steps of all runs of one search for the smallest scenario.

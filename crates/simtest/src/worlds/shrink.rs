@@ -7,7 +7,7 @@
 
 use toml::{Table, Value};
 
-use super::print::print;
+use super::written;
 
 /// Texts that are tried at most; a world has some hundred parts.
 const MOST_TRIES: u32 = 2_000;
@@ -25,7 +25,7 @@ enum Step {
 /// if it is no TOML.
 pub fn shrink(text: &str, mut fails: impl FnMut(&str) -> bool) -> String {
     let Ok(mut root) = text.parse::<Table>() else { return text.to_owned() };
-    if !fails(&print(&root)) {
+    if !fails(&written(&root)) {
         // The layout matters, or it does not fail at all.
         return text.to_owned();
     }
@@ -38,9 +38,9 @@ pub fn shrink(text: &str, mut fails: impl FnMut(&str) -> bool) -> String {
             while next < all.len() {
                 tries += 1;
                 if tries > MOST_TRIES {
-                    return print(&root);
+                    return written(&root);
                 }
-                if fails(&print(&all[next])) {
+                if fails(&written(&all[next])) {
                     // Behind an edit that was taken, the same number is another edit.
                     root = all.swap_remove(next);
                     all = edits(&root);
@@ -50,7 +50,7 @@ pub fn shrink(text: &str, mut fails: impl FnMut(&str) -> bool) -> String {
             }
         }
         if root == before {
-            return print(&root);
+            return written(&root);
         }
     }
 }

@@ -52,7 +52,19 @@ fn the_text_is_a_scenario_and_stays_as_it_is() {
     for number in 0..200 {
         let text = draw(1, number);
         scenario(&text);
-        assert_eq!(print::print(&text.parse().unwrap()), text);
+        assert_eq!(written(&text.parse().unwrap()), text);
+    }
+}
+
+/// The reader and the writer of scenario files are inverse, whatever a file says.
+#[test]
+fn a_file_written_again_has_the_same_tables_and_runs_the_same() {
+    for number in 0..2_000 {
+        let drawn = draft::draw(2, number).to_string();
+        let tables = ScenarioFile::read(&drawn, "drawn").unwrap();
+        let text = tables.to_string();
+        assert_eq!(ScenarioFile::read(&text, "written").unwrap(), tables, "{text}");
+        assert_eq!(scenario(&text), scenario(&drawn), "{text}");
     }
 }
 
