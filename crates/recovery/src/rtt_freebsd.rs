@@ -81,6 +81,13 @@ impl RttFreeBsd {
         self.t_rxtcur = self.range(self.rexmtval() * factor, self.rexmit_min());
     }
 
+    /// What tcp_setpersist waits for after `shift` probes, before it is bounded: the terms are scaled as
+    /// they were when `t_srtt` had three fractional bits and `t_rttvar` two.
+    pub fn persist(&self, shift: u32) -> Duration {
+        let factor = BACKOFF[(shift as usize).min(BACKOFF.len() - 1)];
+        self.duration((((self.t_srtt >> 2) + self.t_rttvar) >> 1) * factor)
+    }
+
     /// Retransmission timeout in force, backed off.
     pub fn rto(&self) -> Duration {
         self.duration(self.t_rxtcur)

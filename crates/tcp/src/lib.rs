@@ -31,6 +31,7 @@ mod input;
 mod loss;
 mod output;
 pub mod packed;
+mod persist;
 mod rates;
 mod reassembly;
 mod receive_window;

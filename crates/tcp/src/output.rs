@@ -92,7 +92,7 @@ impl Endpoint {
         if core::mem::take(&mut self.snd.fresh) {
             self.begin_output(cx);
         }
-        if let (Repair::Holes(_), BurstRule::FreeBsd { max }, None) =
+        if let (Repair::Holes(_), BurstRule::FreeBsd { max }, None | Some(Probe::Byte)) =
             (&self.snd.repair, self.cfg.profile.burst, &self.snd.probe)
         {
             return self.base_pass(cx, slot, max.get());

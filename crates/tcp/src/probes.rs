@@ -6,6 +6,7 @@ use record::{Cause, Event, Purpose, Recorder, Waiting};
 use units::{Duration, Instant};
 
 use crate::endpoint::{Endpoint, State};
+use crate::loss::Repair;
 use crate::profile::{Family, ProbeRule};
 
 /// FreeBSD: a peer silent for so long is not asked about its window any more (TCPTV_KEEP_IDLE, as
@@ -39,8 +40,8 @@ impl Endpoint {
     /// the window is set, unless it runs.
     pub(crate) fn watch_window<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
         if self.snd.wnd == 0 && matches!(self.cfg.profile.probe, ProbeRule::Byte { .. }) {
-            // The peer may have closed its window over what is under way: tcp_output of FreeBSD
-            // takes all of it back and asks from the head on, as long as there is an answer.
+            // The peer may have closed its window over what is outstanding: rack_output takes all
+            // of it back and probes from the head on, as long as there is an answer.
             self.timers.stop(Purpose::Retransmit);
             self.leave_wheel();
             self.snd.shift = 0;
@@ -89,13 +90,16 @@ impl Endpoint {
     /// Has the peer been asked about its window long enough without an answer (tcp_timer_persist of
     /// FreeBSD, tcp_probe_timer of Linux)? As long as it answers, it is asked for ever (RFC 1122
     /// section 4.2.2.17), by FreeBSD for a minute only where the application has closed.
-    fn asked_enough(&self, now: Instant) -> bool {
+    pub(crate) fn asked_enough(&self, now: Instant) -> bool {
         let silence = now.since(self.snd.last_heard);
+        let probes = match self.snd.repair {
+            Repair::Holes(_) => self.snd.shift,
+            _ => self.snd.asked.probes,
+        };
         match (self.cfg.profile.probe, self.rtt.all_timeouts()) {
             (ProbeRule::Empty { .. }, _) => self.snd.asked.unheard_probes >= self.retries(),
             (ProbeRule::Byte { max, .. }, Some(timeouts)) => {
-                let asked = self.snd.asked.probes >= self.retries();
-                (asked && silence >= timeouts.min(MAX_PERSIST_IDLE))
+                (probes >= self.retries() && silence >= timeouts.min(MAX_PERSIST_IDLE))
                     || (self.snd.fin && silence >= max)
             }
             // RFC 9293 section 3.8.6.1 sets no end.
@@ -105,6 +109,10 @@ impl Endpoint {
 
     /// The window timer fired.
     pub(crate) fn on_window_timer<R: Recorder>(&mut self, cx: &mut Cx<'_, R>) {
+        if matches!(self.snd.repair, Repair::Holes(_)) {
+            self.on_persist_timer(cx);
+            return;
+        }
         if !self.snd.persisting || self.data_end() == self.snd.una {
             return;
         }

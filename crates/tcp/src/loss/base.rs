@@ -493,12 +493,6 @@ impl Endpoint {
         if !newer {
             return;
         }
-        if snd.persisting && wnd > 0 {
-            // The window is open again; if it is still too small, the next pass probes on.
-            snd.persisting = false;
-            self.timers.stop(Purpose::Persist);
-        }
-        let snd = &mut self.snd;
         snd.wnd = wnd;
         snd.max_wnd = snd.max_wnd.max(wnd);
         (snd.wl1, snd.wl2) = (seq, ack);

@@ -23,6 +23,8 @@ struct BasePlan {
     fin: bool,
     /// From a hole of the scoreboard (`sack_rxmit`).
     hole: bool,
+    /// Forced into a closed window by the persist timer.
+    probes: bool,
     /// Everything that was written (`TH_PUSH`).
     push: bool,
     /// Another pass follows (`sendalot`).
@@ -48,12 +50,14 @@ impl Endpoint {
                 }
                 self.watch_base(cx, &plan);
                 if !plan.more {
+                    self.snd.probe = None;
                     self.validate_bytes(None);
                     self.end_call(cx);
                 }
                 Ok(())
             }
             Err(why) => {
+                self.snd.probe = None;
                 self.end_pass(cx, why);
                 Err(why)
             }
@@ -95,7 +99,7 @@ impl Endpoint {
         let snd = &self.snd;
         let (una, nxt, max) = (snd.una, snd.nxt, snd.max);
         let (mss, avail, wnd, cwnd) = (self.mss(), snd.buffer.used(), snd.wnd, self.cwnd());
-        let sendwin = wnd.min(cwnd + enlarged);
+        let mut sendwin = wnd.min(cwnd + enlarged);
         let recovering = self.cc.in_recovery();
         let (scans, resent) = match &snd.repair {
             Repair::Holes(loss) if self.link.sack => {
@@ -105,21 +109,29 @@ impl Endpoint {
             _ => (false, 0),
         };
         let hole = if scans { self.next_hole() } else { None };
+        let forced = self.forces_data();
+        let probes = forced && sendwin == 0;
+        if probes {
+            sendwin = 1;
+        } else if forced {
+            self.end_persist();
+        }
         let (at, mut len) = match hole {
             Some(hole) => hole,
             None => (nxt, self.room_for_new(sendwin, resent)),
         };
         let off = at.since(una).get();
-        if len == 0 && sendwin == 0 && off < avail && !self.timers.runs(Purpose::Persist) {
-            self.watch_window(cx);
+        if len == 0 && sendwin == 0 && off < avail {
+            self.shut_window(cx);
         }
         let unsent = avail.saturating_sub(self.snd.nxt.since(una).get());
         if let Some(size) = self.snd.buffer.autoscale(wnd, sendwin, unsent) {
             cx.emit(|| Event::SendBuffer { size: size as u32 });
         }
         let fin_unsent = max <= self.data_end() || nxt == una;
-        let mut fin = self.fin_wanted() && off + len >= avail;
-        let sends = (len > 0 && self.is_worth_sending(len, off, hole.is_some()))
+        // A probe that carries the last byte leaves the FIN out.
+        let mut fin = self.fin_wanted() && off + len >= avail && !(probes && off < avail);
+        let sends = (len > 0 && (forced || self.is_worth_sending(len, off, hole.is_some())))
             || self.window_update_due()
             || self.rcv.ack_now
             || (fin && fin_unsent);
@@ -135,7 +147,15 @@ impl Endpoint {
             len = most;
         }
         let push = len > 0 && off + len == avail;
-        Ok(BasePlan { at, len, fin, hole: hole.is_some(), push, more })
+        Ok(BasePlan {
+            at,
+            len,
+            fin,
+            hole: hole.is_some(),
+            probes: forced && self.snd.persisting,
+            push,
+            more,
+        })
     }
 
     /// Bytes from `snd_nxt` on that the windows allow; in a recovery with retransmissions what PRR
@@ -183,7 +203,7 @@ impl Endpoint {
             self.arm_retransmit(cx.now);
         } else if avail > 0 && !retransmits && !probes {
             self.snd.shift = 0;
-            self.watch_window(cx);
+            self.set_persist(cx.now);
         }
         if len > 0 && len + off >= avail { Waiting::SmallSegment } else { self.why_base() }
     }
@@ -211,6 +231,7 @@ impl Endpoint {
         }
         let again = at < self.snd.max && plan.len > 0;
         let kind = match (plan.len, plan.hole, again) {
+            _ if plan.probes => SentKind::Probe,
             // Every ACK behind an unacknowledged FIN carries it again (tcp_outflags of FIN_WAIT_1).
             (0, ..) if at < self.snd.max && self.snd.shift == 0 => SentKind::Ack,
             (0, ..) if at < self.snd.max => SentKind::Again(self.snd.resend_cause),
@@ -219,11 +240,25 @@ impl Endpoint {
             (_, false, true) => SentKind::Again(self.snd.resend_cause),
             (_, false, false) => SentKind::New,
         };
-        self.note_base_sent(cx, plan, at);
+        if plan.probes {
+            self.note_probe_sent(cx.now, at, plan);
+        } else {
+            self.note_base_sent(cx, plan, at);
+        }
         cx.emit_of(self, || {
             let at = self.payload_offset(at);
             Event::Sent { at, len: plan.len as u32, kind }
         });
+    }
+
+    /// A probe of a closed window moves `snd_max`, not `snd_nxt`.
+    fn note_probe_sent(&mut self, now: Instant, at: Offset, plan: &BasePlan) {
+        let end = at + plan.len + u64::from(plan.fin);
+        if end > self.snd.max {
+            let mss = self.mss();
+            sent::push(&mut self.snd.map, at.max(self.snd.max), end, plan.fin, mss, now);
+            self.snd.max = end;
+        }
     }
 
     /// Moves the sequence variables and counts.
@@ -271,20 +306,18 @@ impl Endpoint {
     /// Sets the retransmission timer if it does not run and anything is outstanding, else the
     /// persist timer where data waits.
     fn watch_base<R: Recorder>(&mut self, cx: &mut Cx<'_, R>, plan: &BasePlan) {
-        if self.timers.runs(Purpose::Retransmit) {
+        if plan.probes || self.timers.runs(Purpose::Retransmit) {
             return;
         }
         if self.snd.nxt != self.snd.una || (plan.hole && self.snd.nxt != self.snd.max) {
             if self.timers.runs(Purpose::Persist) {
-                self.timers.stop(Purpose::Persist);
-                self.snd.persisting = false;
-                self.snd.shift = 0;
+                self.end_persist();
             }
             self.arm_retransmit(cx.now);
         } else if plan.len == 0 && self.snd.buffer.used() > 0 && !self.timers.runs(Purpose::Persist)
         {
             self.snd.shift = 0;
-            self.watch_window(cx);
+            self.set_persist(cx.now);
         }
     }
 }

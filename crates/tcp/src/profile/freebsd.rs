@@ -35,7 +35,7 @@ const HOLES_13_0: HolesRule = HolesRule {
     limited_without_data: false,
     holes_after_timeout: false,
     sacked_enlarges_window: false,
-    undoes_on_any_ack: false,
+    undoes_on_any_ack: true,
     undo_ends_backoff: false,
 };
 

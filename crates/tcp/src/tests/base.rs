@@ -210,3 +210,67 @@ fn a_fin_out_of_order_makes_what_comes_before_it_be_acknowledged_at_once() {
     pair.serve();
     assert_eq!(pair.acks().count(), before + 2);
 }
+
+/// The client's timers fire up to `at`.
+fn time_passes(pair: &mut Pair, until: Instant) {
+    while let Some((at, _)) =
+        machine::Endpoint::poll_timeout(&pair.client).filter(|&(at, _)| at <= until)
+    {
+        pair.now = at;
+        pair.with(Side::Client, |cx, end| machine::Endpoint::handle_timeout(end, cx));
+        pair.serve();
+    }
+}
+
+#[test]
+fn a_window_that_is_too_small_is_filled_by_the_persist_timer() {
+    // tcp_timer_persist with TF_FORCEDATA: a byte into a closed window, all of one that is too small to be
+    // filled for its own sake.
+    for system in ["freebsd-13.0", "freebsd-14.3", "freebsd-main"] {
+        for window in [0, 1] {
+            let mut pair = in_flight(system, true);
+            let all = (pair.client.snd.max.0 - 1) as u32;
+            pair.hear(&Segment { ack: SeqNum(1_001 + all), ..ack(&pair, 0, window, &[]) });
+            let forced = pair.client.snd.wnd.max(1) as u32;
+            assert!(forced < MSS);
+            let sent = pair.data().count();
+            let probes_at = pair.now + Duration::from_secs(6);
+            time_passes(&mut pair, probes_at);
+            let probe = pair.data().nth(sent).map(|s| s.payload);
+            assert_eq!(probe, Some(forced), "{system}");
+        }
+    }
+}
+
+#[test]
+fn the_persist_timer_backs_off_by_the_count_of_timeouts() {
+    // tcp_setpersist counts in t_rxtshift; an acknowledgment that moves nothing leaves it.
+    let mut pair = in_flight("freebsd-14.3", true);
+    let all = (pair.client.snd.max.0 - 1) as u32;
+    pair.hear(&Segment { ack: SeqNum(1_001 + all), ..ack(&pair, 0, 0, &[]) });
+    assert_eq!(pair.client.snd.shift, 1);
+    let later = pair.now + Duration::from_secs(11);
+    time_passes(&mut pair, later);
+    assert_eq!(pair.client.snd.shift, 3);
+}
+
+#[test]
+fn a_bad_timeout_is_undone_before_the_recovery_that_it_ended_is_settled() {
+    // 13.0 looks at the echo where it reads the options: the recovery is back when the acknowledgment ends
+    // it, and cc_post_recovery leaves two segments. 14.3 looks in process_ACK alone.
+    let mut pair = in_flight("freebsd-13.0", true);
+    for last in 3..=5 {
+        pair.hear(&ack(&pair, 0, 60_000, &[(2, last)]));
+    }
+    assert!(pair.client.cc.in_recovery());
+    // The echo of what was sent before the timeout.
+    let early = ack(&pair, 0, 60_000, &[]);
+    let at = machine::Endpoint::poll_timeout(&pair.client).unwrap().0;
+    time_passes(&mut pair, at);
+    assert_eq!(pair.client.totals().timeouts, 1);
+    let all = (pair.client.snd.max.0 - 1) as u32;
+    pair.arrive(&Segment { ack: SeqNum(1_001 + all), ..early });
+    assert_eq!(pair.client.totals().spurious, 1);
+    assert!(!pair.client.cc.in_recovery());
+    assert_eq!(cwnd(&pair), 2 * 1_460);
+}
