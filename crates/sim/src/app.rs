@@ -66,11 +66,6 @@ impl Application {
         }
     }
 
-    /// Does it read at times of its own?
-    pub(crate) const fn reads_slowly(&self) -> bool {
-        matches!(self, Self::Reader(_))
-    }
-
     /// How much it wants to read now at most.
     #[inline]
     pub(crate) fn most(&self, now: Instant) -> u64 {

@@ -24,7 +24,7 @@ use crate::observer::Observer;
 use crate::outcome::{FlowOutcome, Outcome};
 use crate::road;
 use crate::run_error::RunError;
-use crate::scenario::{App, Flow, Scenario};
+use crate::scenario::{App, Element, Flow, Scenario};
 use crate::transport::{Counted, Transport};
 use crate::validity::{self, SetupError};
 
@@ -72,6 +72,8 @@ struct End {
     gave_up: bool,
     /// Its host takes time before an application acts.
     delays: bool,
+    /// What arrives at the very moment of a read is received before it.
+    reads_last: bool,
     /// How often it was packed ([`rest`]).
     naps: u8,
 }
@@ -203,6 +205,7 @@ impl<'a, O: Observer> World<'a, O> {
 
     fn add_flow(&mut self, index: usize, flow: &Flow, [out, back]: [u32; 2]) {
         let started = Instant::ZERO + flow.start;
+        let reads_last = self.plans_arrivals_first(flow);
         let end = |host: usize, road: u32, app: Application| End {
             stack: Transport::NotYet,
             app,
@@ -216,6 +219,7 @@ impl<'a, O: Observer> World<'a, O> {
             gone: false,
             gave_up: false,
             delays: !self.scenario.hosts[host].delay.is_zero(),
+            reads_last,
             naps: 0,
         };
         let seed = self.scenario.seed;
@@ -230,6 +234,13 @@ impl<'a, O: Observer> World<'a, O> {
             read_all_at: None,
         });
         self.network.calendar.push(started, Wake::Start(index as u32));
+    }
+
+    /// Of a read and an arrival at one moment the one planned earlier happens first: the arrival when it
+    /// entered its last delay, the read at the read before.
+    fn plans_arrivals_first(&self, flow: &Flow) -> bool {
+        let last = self.scenario.paths[flow.path].forward.last();
+        matches!((last, flow.reads), (Some(Element::Delay(delay)), Some(reads)) if *delay > reads.every)
     }
 
     #[inline]

@@ -178,6 +178,33 @@ fn a_slow_reader_sets_the_pace_and_its_window_closes_and_opens() {
     }
 }
 
+/// Bytes of each read at the sink, the first of which may be slow.
+fn read_sizes(reads: Option<Reads>, way: Duration, app: App, moderation: Duration) -> Vec<u32> {
+    let mut hosts = [host("sender", "freebsd-14.3"), host("sink", "freebsd-14.3")];
+    hosts[1].offload.moderation = moderation;
+    let delay = || vec![Element::Delay(way)];
+    let scenario = pair(hosts, delay(), delay(), Flow { app, reads, nodelay: true, ..bulk(0) });
+    watched(&scenario).1.reads.into_iter().map(|(_, bytes)| bytes).collect()
+}
+
+#[test]
+fn a_reader_runs_once_the_interrupt_is_over() {
+    // The thread of the interrupt is not preempted by the process that it wakes: the initial window of ten
+    // segments, which arrives in one pass, is read at once.
+    let ten = App::Bulk { bytes: Some(Bytes(14_480)), write: None };
+    assert_eq!(read_sizes(None, ms(10), ten, Duration::from_micros(200)), [14_480]);
+    assert_eq!(read_sizes(None, ms(10), ten, Duration::ZERO).len(), 10);
+}
+
+#[test]
+fn of_an_arrival_and_a_read_at_one_moment_the_one_planned_first_happens_first() {
+    // 100 bytes every 10 ms, a read every 20 ms: each read coincides with an arrival.
+    let app = App::Paced { chunk: Bytes(100), every: ms(10), bytes: Some(Bytes(500)) };
+    let reads = Some(Reads { chunk: Bytes(1_000), every: ms(20) });
+    assert_eq!(read_sizes(reads, ms(15), app, Duration::ZERO)[..2], [100, 100]);
+    assert_eq!(read_sizes(reads, ms(25), app, Duration::ZERO)[..2], [100, 200]);
+}
+
 #[test]
 fn an_application_may_reset_instead_of_closing() {
     for profile in PROFILES {

@@ -134,10 +134,11 @@ impl<O: Observer> World<'_, O> {
             Signal::Connected => self.ends[index].app.begin(self.network.now + delay),
             Signal::Writable | Signal::Readable => {}
         }
-        if !delay.is_zero() {
+        let delays = self.ends[index].delays;
+        if delays {
             self.call_app(index, self.network.now + delay);
         }
-        delay.is_zero()
+        !delays
     }
 
     #[cold]

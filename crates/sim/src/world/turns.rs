@@ -53,9 +53,8 @@ impl<O: Observer> World<'_, O> {
             }
             Wake::Card(card) | Wake::CardLast(card) => self.run_card(card),
             Wake::Timer(index) => self.run_timer(index as usize),
-            // What arrives at this very moment is received before a slow reader reads.
             Wake::App(index)
-                if self.ends[index as usize].app.reads_slowly()
+                if self.ends[index as usize].reads_last
                     && self.network.calendar.next_at() == Some(self.network.now) =>
             {
                 self.network.calendar.push(self.network.now, Wake::AppLast(index));
@@ -162,12 +161,22 @@ impl<O: Observer> World<'_, O> {
             Received::Tcp(segments) => {
                 for segment in segments {
                     let id = self.network.slots.put(segment);
-                    self.deliver(host, id);
+                    self.deliver_within_pass(host, id);
                 }
             }
-            Received::Quic(packets) => packets.iter().for_each(|&id| self.deliver(host, id)),
+            Received::Quic(packets) => {
+                packets.iter().for_each(|&id| self.deliver_within_pass(host, id));
+            }
         }
         self.network.cards[usize::from(host)].give_back(up);
+    }
+
+    /// The thread of an interrupt runs to its end before any process that it wakes.
+    fn deliver_within_pass(&mut self, host: u16, id: PacketId) {
+        let end = self.receiver(id);
+        let delays = core::mem::replace(&mut self.ends[end].delays, true);
+        self.deliver(host, id);
+        self.ends[end].delays = delays;
     }
 
     fn run_timer(&mut self, index: usize) {
@@ -221,11 +230,17 @@ impl<O: Observer> World<'_, O> {
         self.take_up(host, id);
     }
 
+    /// The end that a packet is for.
+    #[inline(always)]
+    fn receiver(&self, id: PacketId) -> usize {
+        let (flow, dir) = self.network.slots.flow(id);
+        end_of(flow.0 as usize, if dir == Dir::Forward { SERVER } else { CLIENT })
+    }
+
     #[inline(never)]
     fn take_up(&mut self, host: u16, id: PacketId) {
-        let (flow, dir) = self.network.slots.flow(id);
-        let side = if dir == Dir::Forward { SERVER } else { CLIENT };
-        let index = end_of(flow.0 as usize, side);
+        let index = self.receiver(id);
+        let (flow, _) = self.network.slots.flow(id);
         let received = self.serve_after(index, |network, tcp| {
             let Network { slots, observer, now, .. } = network;
             let mut cx = cx(&mut **observer, *now, host, flow);
