@@ -52,8 +52,6 @@ impl Row {
 #[derive(Debug)]
 pub(super) struct Recording {
     pub(super) name: String,
-    /// The recorder's parameters.
-    pub(super) parameters: Value,
     /// The same as the text of a scenario.
     pub(super) scenario: String,
     pub(super) packets: Vec<DataPacket>,
@@ -68,8 +66,7 @@ impl Recording {
         let parameters: Value = serde_json::from_str(first).map_err(|error| error.to_string())?;
         let name = parameters["name"].as_str().ok_or("the parameters have no name")?.to_owned();
         let scenario = scenario::text(&parameters).map_err(|error| format!("{name}: {error}"))?;
-        let mut recording =
-            Self { name, parameters, scenario, packets: Vec::new(), rows: Vec::new(), end: 0 };
+        let mut recording = Self { name, scenario, packets: Vec::new(), rows: Vec::new(), end: 0 };
         let mut states = false;
         for line in rest.lines() {
             if line.starts_with('#') {
@@ -103,11 +100,6 @@ impl Recording {
             self.packets.push(DataPacket { ns, seq, len });
         }
         Some(())
-    }
-
-    /// Are ACKs lost that the recorder counts in another way than `only = "acks"` does?
-    pub(super) fn counts_acks_otherwise(&self) -> bool {
-        !self.parameters["ackdrops"].is_null()
     }
 
     /// Was it drawn at random?

@@ -9,14 +9,35 @@ use serde_json::Value;
 pub(super) fn text(parameters: &Value) -> Result<String, String> {
     match parameters["ackclock_scenario"].as_str() {
         // The recordings of 13.0 were made before there was a profile of that version.
-        Some(text) => match parameters["version"].as_str() {
-            Some(version) if version.starts_with("FreeBSD 13.0") => {
-                Ok(text.replace("freebsd-13.2", "freebsd-13.0"))
+        Some(text) => {
+            let text = with_ack_losses(parameters, text);
+            match parameters["version"].as_str() {
+                Some(version) if version.starts_with("FreeBSD 13.0") => {
+                    Ok(text.replace("freebsd-13.2", "freebsd-13.0"))
+                }
+                _ => Ok(text),
             }
-            _ => Ok(text.to_owned()),
-        },
+        }
         None => from_parameters(parameters).map_err(|name| format!("no parameter {name}")),
     }
+}
+
+/// The recorder counts every packet of the sink but its SYN-ACK (`D A n`), those with SACK blocks too, which
+/// `only = "acks"` passes over.
+fn with_ack_losses(parameters: &Value, text: &str) -> String {
+    let Some(lost) = parameters["ackdrops"].as_array() else { return text.to_owned() };
+    let counted: Vec<u64> = lost.iter().filter_map(Value::as_u64).map(|n| n + 1).collect();
+    text.lines()
+        .map(|line| {
+            match line.split_once("{ loss = { packets = [").filter(|_| line.starts_with("return")) {
+                Some((before, rest)) => {
+                    let after = rest.split_once("only = \"acks\" }").map_or("", |(_, after)| after);
+                    format!("{before}{{ loss = {{ packets = {counted:?} }} }}{after}\n")
+                }
+                None => format!("{line}\n"),
+            }
+        })
+        .collect()
 }
 
 /// A transfer behind tcp_lro.c: each arrival is queued, all go up some time after the first.
