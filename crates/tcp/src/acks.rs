@@ -206,8 +206,9 @@ impl Endpoint {
     pub(crate) fn idle_for(&self, now: Instant, rto: Duration) -> (Duration, bool) {
         match self.cfg.profile.idle {
             IdleRule::HeardOrSent => {
-                let idle = now.since(self.snd.last_heard.min(self.snd.last_sent));
-                (idle, idle >= rto)
+                let since = self.snd.last_heard.min(self.snd.last_sent);
+                let ticks = self.clock.tick(now) - self.clock.tick(since);
+                (now.since(since), ticks >= self.clock.ticks(rto))
             }
             IdleRule::Sent => {
                 let idle = now.since(self.snd.last_sent);

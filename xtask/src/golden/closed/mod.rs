@@ -3,6 +3,7 @@
 
 mod compare;
 mod exceptions;
+mod long_runs;
 mod recording;
 mod run;
 mod scenario;
@@ -66,6 +67,7 @@ pub(super) fn run_own_copy() -> Verdict {
             compare_file(&file, tolerance, &exceptions, false, &mut verdict);
         }
     }
+    verdict.garbled |= !long_runs::compare(&own_copy("freebsd-closed"));
     verdict
 }
 
