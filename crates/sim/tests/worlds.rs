@@ -10,7 +10,6 @@ use core::fmt;
 use core::num::NonZeroU32;
 
 use ackclock_sim as sim;
-use check::{Breach, Rejection, Violation};
 use checker::Checker;
 use common::{all_taps, host, link, tcp, tcp_of, us};
 use net::link::Limit;
@@ -21,7 +20,6 @@ use proptest::sample::select;
 use proptest::test_runner::{FileFailurePersistence, RngSeed};
 use record::Digest;
 use sim::Outcome;
-use sim::audit::AuditError;
 use sim::scenario::{
     App, Close, Element, Flow, Host, Keepalive, Offload, Path, Reads, Receive, Scenario,
 };
@@ -244,22 +242,10 @@ fn shrink_buffers(scenario: &mut Scenario, sizes: [u64; 3]) {
     }
 }
 
-/// FreeBSD without SACK retransmits a segment a second time within one ACK in some recoveries. Whether the kernel
-/// does, no recording says yet.
-fn is_known(scenario: &Scenario, found: &[Violation]) -> bool {
-    let without_sack = |host: &Host| {
-        let profile = &tcp_of(host).profile;
-        profile.family == Family::FreeBsd && !profile.sack
-    };
-    scenario.hosts.iter().any(without_sack)
-        && found.iter().all(|one| matches!(one.what, Breach::TwiceForOneReason { .. }))
-}
-
 fn check(scenario: &Scenario) {
     let mut checker = Checker::new(scenario);
     match sim::audit::run_audited(scenario, &mut checker) {
         Ok((outcome, _)) => checker.finish(&outcome),
-        Err(AuditError::Rejected(Rejection::Record(found))) if is_known(scenario, &found) => {}
         Err(error) => panic!("{error:?}"),
     }
 }

@@ -14,6 +14,10 @@
 //! of that at once, which hardly one in a thousand segments does. Beyond these limits a world may
 //! give up; what it may not do is break a law.
 //!
+//! FreeBSD's base stack counts timeouts in a row until it measures a round trip: tcp_xmit_timer alone sets
+//! `t_rxtshift` to zero. Without timestamps what was retransmitted is not measured (Karn), so a loss of each
+//! of thirteen segments, one after another, makes it give up (tcp_timer_rexmt), and a list of bytes may cause them.
+//!
 //! A QUIC sender gives up after ten probe timeouts in a row, and its first comes as soon as 27 ms
 //! after the last packet (RFC 9002 section 6.2.1, with acknowledgments delayed by 25 ms at most): a
 //! fifth of a second without any packet takes three of them, each fault of a list another. So less
@@ -23,6 +27,7 @@ use core::ops::Mul;
 
 use net::link::Limit;
 use sim::scenario::{App, Close, Element, Flow, Host, Path, Rule, Scenario};
+use tcp::profile::LossRule;
 use units::{Bytes, Duration, Rate};
 
 use scenario::units_text::MAX_DURATION;
@@ -121,6 +126,7 @@ fn survives(scenario: &Scenario, flow: &Flow) -> bool {
         outage: Duration::ZERO,
         too_tight: false,
         before: 0,
+        counts_on: counts_timeouts_on(scenario, flow),
     };
     let over = |path: usize| scenario.flows.iter().filter(|flow| flow.path == path).count() as u64;
     let through = |element: &Element| {
@@ -158,6 +164,16 @@ struct Faults {
     /// Packets of the same flow that may come before the one that counts, though they left behind
     /// it: its retransmission and what goes along with it may be turned round every time.
     before: u64,
+    /// Timeouts of several segments add up ([`counts_timeouts_on`]).
+    counts_on: bool,
+}
+
+/// Does an end count the timeouts of several segments together: the base stack of FreeBSD without timestamps?
+fn counts_timeouts_on(scenario: &Scenario, flow: &Flow) -> bool {
+    let ends = [flow.from, flow.to].map(|host| &scenario.hosts[host].profile);
+    let timestamps = ends.iter().all(|profile| profile.timestamps);
+    let base = |profile: &&tcp::profile::Profile| matches!(profile.loss, LossRule::Holes(_));
+    !timestamps && ends.iter().any(base)
 }
 
 impl Faults {
@@ -166,6 +182,7 @@ impl Faults {
         match element {
             Element::Loss { rule, .. } | Element::Corrupt { rule, .. } => match rule {
                 Rule::Listed(packets) => self.listed += packets.len(),
+                Rule::Bytes(_) if self.counts_on => self.too_tight = true,
                 // A packet that carries one of the bytes, so many times.
                 Rule::Bytes(range) => self.listed += range.times as usize,
                 // Copies may make every n-th fall on the same one of two, hence twice. Timers of

@@ -214,9 +214,12 @@ impl Endpoint {
         if plan.push {
             flags |= Flags::PSH;
         }
+        // Every ACK after an unacknowledged FIN carries it again (tcp_outflags of FIN_WAIT_1).
+        let carries_fin =
+            plan.fin && self.snd.max > self.data_end() && self.snd.nxt == self.snd.max;
         if plan.fin {
             flags |= Flags::FIN;
-            if self.snd.max > self.data_end() && self.snd.nxt == self.snd.max {
+            if carries_fin {
                 // The FIN has its number already.
                 self.snd.nxt = Offset(self.snd.nxt.0 - 1);
             }
@@ -232,8 +235,7 @@ impl Endpoint {
         let again = at < self.snd.max && plan.len > 0;
         let kind = match (plan.len, plan.hole, again) {
             _ if plan.probes => SentKind::Probe,
-            // Every ACK behind an unacknowledged FIN carries it again (tcp_outflags of FIN_WAIT_1).
-            (0, ..) if at < self.snd.max && self.snd.shift == 0 => SentKind::Ack,
+            (0, ..) if carries_fin => SentKind::Ack,
             (0, ..) if at < self.snd.max => SentKind::Again(self.snd.resend_cause),
             (0, ..) => SentKind::Control,
             (_, true, _) => SentKind::Again(Cause::FastRetransmit),
