@@ -60,8 +60,21 @@ pub(super) fn must_end(scenario: &Scenario, flow: &Flow) -> bool {
 
 /// May its listening side wait for ever? The reset may be lost; and where it comes before the
 /// connection stands, the listener goes on listening (RFC 9293 section 3.10.7.4).
-pub(super) fn may_wait(flow: &Flow) -> bool {
-    flow.close == Close::Reset
+pub(super) fn may_wait(scenario: &Scenario, flow: &Flow) -> bool {
+    flow.close == Close::Reset || postpones_probes(scenario, flow)
+}
+
+/// Do the keepalive probes of one end keep RACK of the other from its loss probe? Each segment that arrives
+/// restarts the timer, and rack_timer_start raises what is left of it to `rack_tlp_min` each time.
+pub(super) fn postpones_probes(scenario: &Scenario, flow: &Flow) -> bool {
+    let Some(wanted) = flow.keepalive else { return false };
+    [(flow.from, flow.to), (flow.to, flow.from)].iter().any(|&(one, other)| {
+        let idle = wanted.idle.unwrap_or(scenario.hosts[one].profile.keepalive.idle);
+        match &scenario.hosts[other].profile.loss {
+            LossRule::Rack(rule) => idle < rule.pto.least,
+            _ => false,
+        }
+    })
 }
 
 /// Is the silence after which its ends are given up longer than any that retransmissions leave?
