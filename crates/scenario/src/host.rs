@@ -193,8 +193,10 @@ fn set_cc(cc: &Located<String>, stack: &mut Stack, reader: &mut Reader) {
     let external = reader.controllers.iter().copied().find(|one| one.name() == cc.value);
     let offered = match stack {
         Stack::Tcp(tcp) => {
-            let found = external
-                .map_or_else(|| tcp.profile.algorithm(&cc.value), |one| Ok(Algorithm::Outside(one)));
+            let found = external.map_or_else(
+                || tcp.profile.algorithm(&cc.value),
+                |one| Ok(Algorithm::Outside(one)),
+            );
             found.map(|found| tcp.cc = found)
         }
         Stack::Quic(quic) => {

@@ -69,11 +69,10 @@ pub(super) fn may_wait(scenario: &Scenario, flow: &Flow) -> bool {
 pub(super) fn postpones_probes(scenario: &Scenario, flow: &Flow) -> bool {
     let Some(wanted) = flow.keepalive else { return false };
     [(flow.from, flow.to), (flow.to, flow.from)].iter().any(|&(one, other)| {
-        let idle = wanted.idle.unwrap_or(scenario.hosts[one].profile.keepalive.idle);
-        match &scenario.hosts[other].profile.loss {
-            LossRule::Rack(rule) => idle < rule.pto.least,
-            _ => false,
-        }
+        let tcp = |host: usize| scenario.hosts[host].stack.tcp();
+        let (Some(one), Some(other)) = (tcp(one), tcp(other)) else { return false };
+        let idle = wanted.idle.unwrap_or(one.profile.keepalive.idle);
+        matches!(&other.profile.loss, LossRule::Rack(rule) if idle < rule.pto.least)
     })
 }
 
@@ -183,10 +182,11 @@ struct Faults {
 
 /// Does an end count the timeouts of several segments together: the base stack of FreeBSD without timestamps?
 fn counts_timeouts_on(scenario: &Scenario, flow: &Flow) -> bool {
-    let ends = [flow.from, flow.to].map(|host| &scenario.hosts[host].profile);
-    let timestamps = ends.iter().all(|profile| profile.timestamps);
-    let base = |profile: &&tcp::profile::Profile| matches!(profile.loss, LossRule::Holes(_));
-    !timestamps && ends.iter().any(base)
+    let ends = [flow.from, flow.to].map(|host| scenario.hosts[host].stack.tcp());
+    let [Some(one), Some(other)] = ends else { return false };
+    let timestamps = one.profile.timestamps && other.profile.timestamps;
+    let base = |profile: &tcp::profile::Profile| matches!(profile.loss, LossRule::Holes(_));
+    !timestamps && (base(&one.profile) || base(&other.profile))
 }
 
 impl Faults {
