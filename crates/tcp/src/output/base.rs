@@ -238,7 +238,9 @@ impl Endpoint {
             (0, ..) if carries_fin => SentKind::Ack,
             (0, ..) if at < self.snd.max => SentKind::Again(self.snd.resend_cause),
             (0, ..) => SentKind::Control,
-            (_, true, _) => SentKind::Again(Cause::FastRetransmit),
+            (_, true, _) if self.cc.in_recovery() => SentKind::Again(Cause::FastRetransmit),
+            // After a timeout the holes are retransmitted without a recovery (`snd_nxt < snd_max`).
+            (_, true, _) => SentKind::Again(self.snd.resend_cause),
             (_, false, true) => SentKind::Again(self.snd.resend_cause),
             (_, false, false) => SentKind::New,
         };
