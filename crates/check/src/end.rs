@@ -185,7 +185,11 @@ impl End {
                 | Event::PacketLost { .. }
                 | Event::Lost { .. }
                 | Event::Timer(_)
-                | Event::Window { cause: Cause::PathMtu | Cause::LostRetransmission, .. }
+                | Event::Window {
+                    // A partial ACK of FreeBSD is answered before `snd_una` advances (tcp_newreno_partial_ack).
+                    cause: Cause::PathMtu | Cause::LostRetransmission | Cause::Recovering,
+                    ..
+                }
         ) {
             self.sender.for_one_reason.clear();
         }
@@ -329,8 +333,6 @@ impl End {
 
     /// A packet reaches the card whole.
     pub(crate) fn arrive(&mut self, freight: &Freight) {
-        // The peer has spoken: FreeBSD retransmits before `snd_una` advances and the ACK is recorded.
-        self.sender.for_one_reason.clear();
         let receiver = &mut self.receiver;
         receiver.packets += 1;
         receiver.bytes += freight.len;
