@@ -274,3 +274,14 @@ fn a_bad_timeout_is_undone_before_the_recovery_that_it_ended_is_settled() {
     assert!(!pair.client.cc.in_recovery());
     assert_eq!(cwnd(&pair), 2 * 1_460);
 }
+
+#[test]
+fn idle_time_counts_in_ticks() {
+    // tcp_output: `ticks - t_sndtime >= t_rxtcur`. 229.2 ms lie between tick 6 and tick 236.
+    let mut pair = in_flight("freebsd-main", true);
+    let at = |us| Instant::ZERO + Duration::from_micros(us);
+    (pair.client.snd.last_heard, pair.client.snd.last_sent) = (at(6_900), at(6_900));
+    let is_long = |us| pair.client.idle_for(at(us), Duration::from_millis(230)).1;
+    assert!(is_long(236_100));
+    assert!(!is_long(235_900));
+}
