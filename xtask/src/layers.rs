@@ -197,6 +197,28 @@ mod tests {
         assert_eq!(one("ackclock-net", "ackclock-attic", "dependencies").len(), 1);
     }
 
+    /// The list of ARCHITECTURE.md names every crate, under its layer.
+    #[test]
+    fn architecture_lists_every_crate() {
+        let text = std::fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+        let mut listed: BTreeMap<u8, String> = BTreeMap::new();
+        let mut present = None;
+        for line in text.lines() {
+            if let Some(rest) = line.strip_prefix("    layer ") {
+                present = rest.split_whitespace().next().and_then(|number| number.parse().ok());
+            }
+            let Some(layer) = present.filter(|_| line.starts_with("    ")) else { continue };
+            let words = line.split([' ', ',', '/']).map(|word| format!("{word} "));
+            listed.entry(layer).or_default().extend(words);
+        }
+        for (name, layer) in LAYERS {
+            let short = name.strip_prefix("ackclock-").unwrap_or(name);
+            let words = listed.get(layer).map_or("", String::as_str);
+            let found = words.split_whitespace().any(|word| word == short);
+            assert!(found, "layer {layer} of ARCHITECTURE.md does not name {short}");
+        }
+    }
+
     #[test]
     fn every_crate_obeys_the_workspace_lints() {
         // The fuzz targets are a workspace of their own.
