@@ -9,7 +9,7 @@ use std::{fmt, fs, panic, thread};
 
 use clap::Parser;
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
-use simtest::worlds::{self, Failure, Passed};
+use simtest::worlds::{self, Passed, WorldFailure};
 
 /// Failures that are made small; the others are only named.
 const SHRUNK: usize = 5;
@@ -44,7 +44,7 @@ struct Options {
 #[derive(Debug, Default)]
 struct Tally {
     passed: Passed,
-    failures: Vec<(u64, Failure)>,
+    failures: Vec<(u64, WorldFailure)>,
 }
 
 pub(crate) fn run(arguments: &[OsString]) -> ExitCode {
@@ -163,7 +163,7 @@ fn bar(count: u64) -> ProgressBar {
     ProgressBar::new(count).with_style(style)
 }
 
-fn show_smallest(options: &Options, number: u64, failure: Failure) {
+fn show_smallest(options: &Options, number: u64, failure: WorldFailure) {
     let text = worlds::draw(options.seed, number);
     let style = ProgressStyle::with_template("{spinner} making it small: {pos} runs, {elapsed}");
     let style = style.unwrap_or_else(|_| ProgressStyle::default_spinner());

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{self, BufReader, Read};
 
-use ::whatif::{Fault, Question, WhatIf, scenario_of};
+use ::whatif::{Question, WhatIf, WhatIfError, scenario_of};
 use diagnose::Settings;
 use ingest::diagnosis::{Report, View};
 use ingest::inputs::{self, ReadError, Reason, Source, Stream};
@@ -66,9 +66,9 @@ pub(crate) fn whatif(
     })??;
     match answer {
         Ok(answer) => Ok((answer.to_json(), answer.to_text())),
-        Err(Fault::Unfit(unfit)) => Err(RunError::new_err(format!("{path}: {unfit}"))),
-        Err(Fault::Scenario(mistakes)) => Err(wrong_scenario(py, &mistakes)),
-        Err(Fault::Run(error)) => Err(RunError::new_err(format!("{path}: {error}"))),
+        Err(WhatIfError::Fit(unfit)) => Err(RunError::new_err(format!("{path}: {unfit}"))),
+        Err(WhatIfError::Scenario(mistakes)) => Err(wrong_scenario(py, &mistakes)),
+        Err(WhatIfError::Run(error)) => Err(RunError::new_err(format!("{path}: {error}"))),
     }
 }
 

@@ -4,7 +4,7 @@ use ::reproduce::cases::text::render;
 use ::reproduce::cases::{CASES, Case, CaseError, Report, find};
 use ::theory::aimd::Aimd;
 use ::theory::sawtooth::ExtraRtts;
-use ::theory::{Path, Unfit};
+use ::theory::{Path, TheoryError};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use runner::theory_report::{self, Model, Pattern, Trial};
@@ -157,6 +157,6 @@ fn quantity<T>(
     })
 }
 
-fn refused(unfit: Unfit) -> PyErr {
+fn refused(unfit: TheoryError) -> PyErr {
     PyValueError::new_err(unfit.to_string())
 }

@@ -42,6 +42,18 @@ pub enum NoController {
     Unknown,
 }
 
+impl core::fmt::Display for NoController {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(match self {
+            Self::NotModelled => "this congestion control is not modelled yet",
+            Self::OtherStack => "this congestion control needs the delivery rates of Linux's stack",
+            Self::Unknown => "no system has a congestion control of that name",
+        })
+    }
+}
+
+impl core::error::Error for NoController {}
+
 /// Names that [`find`] takes: those of the systems in alphabetical order, then those of variants.
 pub const NAMES: [&str; 4 + VARIANTS.len()] = {
     let mut names = [""; 4 + VARIANTS.len()];

@@ -289,14 +289,29 @@ pub enum Field {
     Pipe,
 }
 
+impl fmt::Display for Field {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::SndUna => "snd_una",
+            Self::SndNxt => "snd_nxt",
+            Self::SndMax => "snd_max",
+            Self::Cwnd => "cwnd",
+            Self::Buffered => "buffered",
+            Self::Pipe => "pipe",
+        })
+    }
+}
+
 impl fmt::Display for Rejection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::World(error) => write!(f, "{error:?}"),
+            Self::World(error) => error.fmt(f),
             Self::Record(violations) => violations.iter().try_for_each(|v| writeln!(f, "{v}")),
         }
     }
 }
+
+impl core::error::Error for Rejection {}
 
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -353,10 +368,12 @@ impl fmt::Display for Breach {
             Self::UntrueLoss => write!(f, "has lost a packet, or is told so, and not both"),
             Self::Kept { at, bytes } => write!(f, "sent {bytes} from {at} that never departed"),
             Self::NotConnected => write!(f, "speaks before the connection is established"),
-            Self::BadKind { kind } => write!(f, "sent what no {kind:?} can be"),
+            Self::BadKind { kind } => {
+                write!(f, "sent what the kind `{}` cannot carry", kind.name())
+            }
             Self::NoState => write!(f, "sent without telling its state"),
             Self::StateDiffers { field, said, known } => {
-                write!(f, "says {field:?} is {said}; it is {known}")
+                write!(f, "reports {field} as {said}; it is {known}")
             }
             Self::NotNext { at, snd_max } => {
                 write!(f, "sent new bytes from {at} on; the next is {snd_max}")
@@ -368,7 +385,8 @@ impl fmt::Display for Breach {
                 write!(f, "sent up to {upto}; written are {written}")
             }
             Self::NoReason { at, cause } => {
-                write!(f, "sent {at} again for {cause:?}, of which nothing was seen since")
+                let cause = cause.name();
+                write!(f, "sent {at} again for {cause}, of which nothing was seen since")
             }
             Self::TwiceForOneReason { at } => {
                 write!(f, "sent {at} again twice; nothing came in between")

@@ -103,6 +103,22 @@ pub enum WorldError {
     },
 }
 
+impl core::fmt::Display for WorldError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::Road { road } => {
+                write!(f, "direction {road} names a host or an element that does not exist")
+            }
+            Self::Flow { flow } => {
+                write!(f, "flow {flow}: its directions do not join two hosts there and back")
+            }
+            Self::Trace { station } => write!(f, "element {station} follows no valid recording"),
+        }
+    }
+}
+
+impl core::error::Error for WorldError {}
+
 impl World {
     /// Do all names stand for something?
     ///

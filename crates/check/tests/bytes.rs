@@ -244,7 +244,7 @@ fn violations_read_as_sentences() {
     items.remove(told(&items, CLIENT, |event| *event == Event::Timer(Purpose::Retransmit)));
     let refused = check::verify(&world(), &items).unwrap_err().to_string();
     let first =
-        "@300ms flow 0 at host 0 sent 3000 again for Timeout, of which nothing was seen since";
+        "@300ms flow 0 at host 0 sent 3000 again for timeout, of which nothing was seen since";
     assert_eq!(refused.lines().next(), Some(first));
     let mut items = good();
     let lost = Movement::Dropped { station: LINE, packet: PacketNumber(4) };

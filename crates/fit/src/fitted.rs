@@ -20,7 +20,7 @@ pub struct Basis {
 
 /// Why nothing can be fitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unfit {
+pub enum FitError {
     /// The connection carried no data.
     NoData,
     /// No acknowledgment of data was seen, so that there is no round trip.
@@ -31,7 +31,7 @@ pub enum Unfit {
     Gaps,
 }
 
-impl fmt::Display for Unfit {
+impl fmt::Display for FitError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::NoData => "the connection carried no data",
@@ -44,7 +44,7 @@ impl fmt::Display for Unfit {
     }
 }
 
-impl core::error::Error for Unfit {}
+impl core::error::Error for FitError {}
 
 /// A connection, as a path with two ends.
 #[derive(Debug, Clone, PartialEq)]
@@ -121,21 +121,21 @@ impl Fitted {
     ///
     /// # Errors
     /// What is missing.
-    pub fn of(analysis: &Analysis) -> Result<Self, Unfit> {
-        let flow = analysis.main().ok_or(Unfit::NoData)?;
+    pub fn of(analysis: &Analysis) -> Result<Self, FitError> {
+        let flow = analysis.main().ok_or(FitError::NoData)?;
         if flow.bytes == 0 {
-            return Err(Unfit::NoData);
+            return Err(FitError::NoData);
         }
         if analysis.packets.is_empty() {
-            return Err(Unfit::NoPackets);
+            return Err(FitError::NoPackets);
         }
         let data = analysis.packets.iter().filter(|packet| packet.segment.dir == flow.dir);
         let captured: u64 = data.map(|packet| u64::from(packet.segment.payload)).sum();
         // Without any, the capture is one of ACKs alone.
         if captured > 0 && captured.saturating_mul(MISSING) < flow.bytes {
-            return Err(Unfit::Gaps);
+            return Err(FitError::Gaps);
         }
-        let (rtt, ..) = flow.rtt.ok_or(Unfit::NoRoundTrip)?;
+        let (rtt, ..) = flow.rtt.ok_or(FitError::NoRoundTrip)?;
         let course = Course::of(flow);
         let path = course.path;
         let packets = &analysis.packets;

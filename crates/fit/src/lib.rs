@@ -17,7 +17,7 @@ mod text;
 mod writes;
 
 pub use ends::System;
-pub use fitted::{Basis, Fitted, Late, Unfit};
+pub use fitted::{Basis, FitError, Fitted, Late};
 pub use losses::Losses;
 pub use senders::{Guess, TURNS, guesses};
 pub use text::Chance;

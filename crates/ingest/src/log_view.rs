@@ -50,6 +50,17 @@ pub enum ViewError {
     Write(io::Error),
 }
 
+impl fmt::Display for ViewError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Read(error) => write!(f, "cannot read the log: {error}"),
+            Self::Write(error) => write!(f, "cannot write: {error}"),
+        }
+    }
+}
+
+impl core::error::Error for ViewError {}
+
 /// Shows `log` on `out`; problems that do not fit there, on `aside`.
 ///
 /// # Errors

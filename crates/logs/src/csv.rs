@@ -33,7 +33,7 @@ use units::{Bytes, Duration, Instant};
 
 use crate::decimal::Text;
 use words::write_detail;
-pub use words::{cause_name, detail, name};
+pub use words::{detail, name};
 
 /// Names of the columns, in order.
 pub const COLUMNS: [&str; 23] = [

@@ -61,6 +61,8 @@ impl fmt::Display for LineProblem {
     }
 }
 
+impl core::error::Error for LineProblem {}
+
 impl fmt::Display for LineFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

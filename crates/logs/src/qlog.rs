@@ -50,7 +50,7 @@ pub use model::{
     Data, Event, Frame, Metrics, Packet, PacketHeader, Parameters, RecoveryParameters, Trace,
     Vantage,
 };
-pub use problem::{Loss, Problem, ProblemKind};
+pub use problem::{Loss, QlogProblem, QlogProblemKind};
 pub use read::{MAX_RECORD, Reader};
 pub use write::{Form, Writer};
 

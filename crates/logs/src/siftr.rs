@@ -43,7 +43,7 @@ mod row;
 mod write;
 
 pub use header::{FlowInfo, Footer, Generation, Header};
-pub use problem::{Loss, Problem, ProblemKind};
+pub use problem::{Loss, SiftrProblem, SiftrProblemKind};
 pub use read::{Item, MAX_LINE, Reader};
 pub use row::Row;
 pub use write::Writer;

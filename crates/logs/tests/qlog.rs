@@ -3,7 +3,7 @@
 use ackclock_logs as logs;
 use logs::qlog::{
     Container, Data, Event, FileInfo, Form, Frame, Generation, Item, Loss, Metrics, Packet,
-    PacketHeader, Parameters, Problem, Reader, RecoveryParameters, Trace, Vantage, Writer,
+    PacketHeader, Parameters, QlogProblem, Reader, RecoveryParameters, Trace, Vantage, Writer,
 };
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -13,7 +13,7 @@ use units::Duration;
 struct Told {
     headers: Vec<FileInfo>,
     events: Vec<Event>,
-    problems: Vec<Problem>,
+    problems: Vec<QlogProblem>,
     loss: Loss,
 }
 

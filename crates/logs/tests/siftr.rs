@@ -2,7 +2,8 @@
 
 use ackclock_logs as logs;
 use logs::siftr::{
-    FlowInfo, Footer, Generation, Header, Item, Loss, Problem, ProblemKind, Reader, Row, Writer,
+    FlowInfo, Footer, Generation, Header, Item, Loss, Reader, Row, SiftrProblem, SiftrProblemKind,
+    Writer,
 };
 use proptest::prelude::*;
 use trace::pcapng::Way;
@@ -19,12 +20,12 @@ num_outbound_tcp_pkts=627\ttotal_tcp_pkts=983\ttotal_skipped_tcp_pkts=2\t\
 flow_list=172.16.7.28;22-172.16.2.5;55931,
 ";
 
-fn read(log: &[u8]) -> (Vec<Item>, Vec<Problem>, Loss) {
+fn read(log: &[u8]) -> (Vec<Item>, Vec<SiftrProblem>, Loss) {
     let mut reader = Reader::new(log);
     let (mut items, mut problems) = (Vec::new(), Vec::new());
     for item in reader.by_ref() {
         match item.unwrap() {
-            Item::Problem(problem) => problems.push(problem),
+            Item::SiftrProblem(problem) => problems.push(problem),
             item => items.push(item),
         }
     }
@@ -187,7 +188,7 @@ fn a_log_without_a_header_is_told_by_its_columns() {
         let (_, rest) = log.split_once('\n').unwrap();
         let (items, problems, loss) = read(rest.as_bytes());
         assert_eq!(problems.len(), 1);
-        assert_eq!((problems[0].line, &problems[0].kind), (1, &ProblemKind::NoHeader));
+        assert_eq!((problems[0].line, &problems[0].kind), (1, &SiftrProblemKind::NoHeader));
         assert_eq!(loss.rows, 2);
         let Item::Row(found) = items[0] else { panic!("{items:#?}") };
         assert_eq!(found.cwnd, 14_480);
@@ -260,7 +261,7 @@ fn missing_bytes_among_binary_rows_cost_one_row() {
     assert_eq!(loss.rows, 9);
     assert_eq!(problems.len(), 1);
     assert_eq!(problems[0].line, 0);
-    assert_eq!(problems[0].kind, ProblemKind::Skipped { bytes: 62 });
+    assert_eq!(problems[0].kind, SiftrProblemKind::Skipped { bytes: 62 });
     let Some(Item::Row(last)) = items.last() else { panic!("{items:#?}") };
     assert_eq!(last.cwnd, 9);
 }
@@ -274,7 +275,7 @@ fn a_line_without_end_is_passed_over() {
     log.extend_from_slice(&more);
     let (_, problems, loss) = read(&log);
     assert_eq!(problems.len(), 1);
-    assert_eq!(problems[0].kind, ProblemKind::Long { bytes: 3 * 1_024 * 1_024 + 1 });
+    assert_eq!(problems[0].kind, SiftrProblemKind::Long { bytes: 3 * 1_024 * 1_024 + 1 });
     assert_eq!((problems[0].line, loss.rows), (3, 2));
 }
 

@@ -37,6 +37,23 @@ pub enum BadTrace {
     NoTime,
 }
 
+impl core::fmt::Display for BadTrace {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::NotANumber { line } => {
+                write!(f, "line {line}: expected a whole number of milliseconds up to 4294967295")
+            }
+            Self::RunsBack { line } => {
+                write!(f, "line {line}: this moment is earlier than that of the line before")
+            }
+            Self::Empty => f.write_str("no opportunity to send"),
+            Self::NoTime => f.write_str("it lasts 0 ms"),
+        }
+    }
+}
+
+impl core::error::Error for BadTrace {}
+
 impl Schedule {
     /// Opportunities at these milliseconds, of which the last is the length of the recording.
     ///

@@ -39,7 +39,7 @@ mod tests;
 
 pub use emit::{EmitError, emit, emit_payload, payload_byte};
 pub use options::OptionBytes;
-pub use parse::{Link, Parsed, Problem, WireError, parse, parse_cut};
+pub use parse::{Link, Parsed, WireError, WireProblem, parse, parse_cut};
 
 use std::net::SocketAddr;
 

@@ -16,6 +16,14 @@ pub const MOST: usize = 200_000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TooMany;
 
+impl core::fmt::Display for TooMany {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "more than {MOST} rows: a page holds no more")
+    }
+}
+
+impl core::error::Error for TooMany {}
+
 /// A page that is filled run by run.
 #[derive(Debug, Clone)]
 pub struct SweepPage {

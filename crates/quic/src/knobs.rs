@@ -56,7 +56,7 @@ pub struct Knob {
 
 /// Why a knob was not set.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum KnobError {
+pub enum QuicKnobError {
     /// The value is of another kind.
     Kind {
         /// What the knob is measured in.
@@ -68,6 +68,17 @@ pub enum KnobError {
         allowed: String,
     },
 }
+
+impl core::fmt::Display for QuicKnobError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::Kind { .. } => f.write_str("the value is of another kind than the knob's"),
+            Self::Range { allowed } => write!(f, "the value is out of range: expected {allowed}"),
+        }
+    }
+}
+
+impl core::error::Error for QuicKnobError {}
 
 const fn count(
     name: &'static str,
@@ -284,7 +295,7 @@ impl Knob {
     ///
     /// # Errors
     /// The value is of another kind, or outside what is allowed; the profile is as it was.
-    pub fn set(&self, profile: &mut Profile, value: Value) -> Result<(), KnobError> {
+    pub fn set(&self, profile: &mut Profile, value: Value) -> Result<(), QuicKnobError> {
         match (self.slot, value) {
             (Slot::Count { set, least, most }, Value::Count(n)) => {
                 within(n, least, most, |n| n.to_string())?;
@@ -299,7 +310,7 @@ impl Knob {
                 within(span, least, most, |span| span.to_string())?;
                 set(profile, span);
             }
-            _ => return Err(KnobError::Kind { expected: self.kind() }),
+            _ => return Err(QuicKnobError::Kind { expected: self.kind() }),
         }
         Ok(())
     }
@@ -310,11 +321,11 @@ fn within<T: PartialOrd + Copy>(
     least: T,
     most: T,
     words: impl Fn(T) -> String,
-) -> Result<(), KnobError> {
+) -> Result<(), QuicKnobError> {
     if least <= value && value <= most {
         return Ok(());
     }
-    Err(KnobError::Range { allowed: format!("{} to {}", words(least), words(most)) })
+    Err(QuicKnobError::Range { allowed: format!("{} to {}", words(least), words(most)) })
 }
 
 #[cfg(test)]
@@ -346,9 +357,9 @@ mod tests {
         let mut profile = INET_2025_02;
         let knob = find("max_ack_delay").unwrap();
         let error = knob.set(&mut profile, Value::Time(Duration::from_secs(17))).unwrap_err();
-        assert_eq!(error, KnobError::Range { allowed: "0ns to 16.383s".into() });
+        assert_eq!(error, QuicKnobError::Range { allowed: "0ns to 16.383s".into() });
         let error = knob.set(&mut profile, Value::Count(3)).unwrap_err();
-        assert_eq!(error, KnobError::Kind { expected: Kind::Time });
+        assert_eq!(error, QuicKnobError::Kind { expected: Kind::Time });
         assert_eq!(profile, INET_2025_02);
     }
 }

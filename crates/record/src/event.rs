@@ -141,6 +141,20 @@ pub enum SentKind {
     Reset,
 }
 
+impl SentKind {
+    /// Its name in tables and messages.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Control => "control",
+            Self::Ack => "ack",
+            Self::New => "new",
+            Self::Again(_) => "again",
+            Self::Probe => "probe",
+            Self::Reset => "reset",
+        }
+    }
+}
+
 /// Why a window changed or something was sent again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize, Serialize)]
 pub enum Cause {
@@ -178,6 +192,30 @@ pub enum Cause {
     WindowProbe,
 }
 
+impl Cause {
+    /// Its name in tables and messages: `slow_start`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Start => "start",
+            Self::SlowStart => "slow_start",
+            Self::Avoidance => "avoidance",
+            Self::SlowStartExit => "slow_start_exit",
+            Self::FastRetransmit => "fast_retransmit",
+            Self::LostRetransmission => "lost_retransmission",
+            Self::LossProbe => "loss_probe",
+            Self::PartialAck => "partial_ack",
+            Self::Recovering => "recovering",
+            Self::Recovered => "recovered",
+            Self::Timeout => "timeout",
+            Self::Undone => "undone",
+            Self::Idle => "idle",
+            Self::Ecn => "ecn",
+            Self::PathMtu => "path_mtu",
+            Self::WindowProbe => "window_probe",
+        }
+    }
+}
+
 /// What a deadline is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Purpose {
@@ -197,6 +235,22 @@ pub enum Purpose {
     TimeWait,
     /// Pacing lets the next packet go.
     Pacing,
+}
+
+impl Purpose {
+    /// Its name in tables and messages: `delayed_ack`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Retransmit => "retransmit",
+            Self::DelayedAck => "delayed_ack",
+            Self::Reorder => "reorder",
+            Self::LossProbe => "loss_probe",
+            Self::Persist => "persist",
+            Self::Keepalive => "keepalive",
+            Self::TimeWait => "time_wait",
+            Self::Pacing => "pacing",
+        }
+    }
 }
 
 /// What tells a QUIC sender that a packet is lost (RFC 9002 section 6.1).

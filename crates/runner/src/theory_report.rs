@@ -16,7 +16,7 @@ use theory::cubic::{self, Epoch};
 use theory::mathis::{self, Constant};
 use theory::pftk::{self, Sender};
 use theory::sawtooth::{self, ExtraRtts};
-use theory::{Estimate, Path, Unfit};
+use theory::{Estimate, Path, TheoryError};
 use units::Duration;
 
 /// Version of the JSON form; a new field does not change it, a changed or missing one does.
@@ -128,7 +128,7 @@ pub struct CubicRow {
 ///
 /// # Errors
 /// What they cannot be asked.
-pub fn answer(path: &Path, model: Model) -> Result<Answer, Unfit> {
+pub fn answer(path: &Path, model: Model) -> Result<Answer, TheoryError> {
     let mut cubic_row = None;
     let (name, asked, estimates) = match model {
         Model::Mathis { extra } => {
@@ -275,8 +275,8 @@ mod tests {
     #[test]
     fn what_cannot_be_asked_is_refused() {
         let model = Model::Pftk { packets_per_ack: 0, timeout: None };
-        assert_eq!(answer(&path(2), model), Err(Unfit::PacketsPerAck));
+        assert_eq!(answer(&path(2), model), Err(TheoryError::PacketsPerAck));
         let model = Model::Cubic { w_max: Some(0.0) };
-        assert_eq!(answer(&path(2), model), Err(Unfit::NoWindow));
+        assert_eq!(answer(&path(2), model), Err(TheoryError::NoWindow));
     }
 }

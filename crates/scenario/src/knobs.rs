@@ -47,8 +47,8 @@ pub(super) fn apply_quic(knobs: &Settings, profile: &mut quic::Profile, reader: 
         };
         if let Err(error) = knob.set(profile, value) {
             let allowed = match error {
-                quic_knobs::KnobError::Range { allowed } => allowed,
-                quic_knobs::KnobError::Kind { expected } => in_words(of_tcp(expected)).into(),
+                quic_knobs::QuicKnobError::Range { allowed } => allowed,
+                quic_knobs::QuicKnobError::Kind { expected } => in_words(of_tcp(expected)).into(),
             };
             let message = format!("`{}` is out of range", knob.name);
             let fault = Fault::new(node.place, message);

@@ -50,6 +50,15 @@ pub struct Misread {
     pub hint: Option<String>,
 }
 
+impl core::fmt::Display for Misread {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "{} (expected {})", self.message, self.expected)?;
+        self.hint.as_ref().map_or(Ok(()), |hint| write!(f, "; {hint}"))
+    }
+}
+
+impl core::error::Error for Misread {}
+
 /// Room of a queue, before rate and delay of its path are known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Room {

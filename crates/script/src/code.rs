@@ -6,5 +6,5 @@
 mod evaluate;
 mod parse;
 
-pub(crate) use evaluate::{Environment, Failure, run};
+pub(crate) use evaluate::{Environment, EvaluationError, run};
 pub(crate) use parse::parse;

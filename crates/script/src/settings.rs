@@ -79,6 +79,17 @@ pub enum Refusal {
     },
 }
 
+impl core::fmt::Display for Refusal {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::NotModelled(why) => f.write_str(why),
+            Self::Bad { expected } => write!(f, "expected {expected}"),
+        }
+    }
+}
+
+impl core::error::Error for Refusal {}
+
 impl Host {
     /// A host of that system, with its own congestion control.
     pub fn new(profile: Profile) -> Self {

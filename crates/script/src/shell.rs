@@ -35,6 +35,14 @@ pub struct Refused {
     pub why: String,
 }
 
+impl core::fmt::Display for Refused {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(&self.why)
+    }
+}
+
+impl core::error::Error for Refused {}
+
 /// Files that name files that name files.
 const DEPTH: usize = 4;
 

@@ -25,6 +25,17 @@ pub enum AuditError {
     Rejected(Rejection),
 }
 
+impl core::fmt::Display for AuditError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::Run(error) => error.fmt(f),
+            Self::Rejected(rejection) => rejection.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for AuditError {}
+
 /// The world of a scenario in the words of the verifier: its stations and roads are numbered as in
 /// the record of a run, elements of the paths first, shared ones behind them.
 pub fn describe(scenario: &Scenario) -> World {

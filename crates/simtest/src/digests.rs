@@ -52,7 +52,7 @@ fn line(name: &str, text: &str, set: &[&str]) -> Result<String, String> {
     let loaded = scenario::load(text, name, &Overrides { set, ..Overrides::default() })
         .map_err(|errors| errors.iter().map(|e| format!("{e}\n")).collect::<String>())?;
     let mut digest = Digest::default();
-    sim::run(&loaded.scenario, &mut digest).map_err(|e| format!("{name}: {e:?}"))?;
+    sim::run(&loaded.scenario, &mut digest).map_err(|e| format!("{name}: {e}"))?;
     Ok(format!("{:016x} {:>9} events  {name}", digest.value(), digest.events()))
 }
 

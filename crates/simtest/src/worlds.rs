@@ -31,7 +31,7 @@ use scenario::ScenarioFile;
 use toml::Table;
 
 pub use shrink::shrink;
-pub use verdict::{Failure, Passed, judge};
+pub use verdict::{Passed, WorldFailure, judge};
 
 /// The scenario file of world `number` of the worlds of `seed`.
 pub fn draw(seed: u64, number: u64) -> String {
@@ -50,16 +50,16 @@ const MOST_STEPS: u64 = 100 * verdict::MOST_STEPS;
 /// The smallest scenario found that fails as `text` did, and its failure. `tried` is called before
 /// each run of the search, which ends after a number of steps, not after a time: it finds the same
 /// on every machine.
-pub fn smallest(text: &str, failure: Failure, tried: impl FnMut()) -> (String, Failure) {
+pub fn smallest(text: &str, failure: WorldFailure, tried: impl FnMut()) -> (String, WorldFailure) {
     smallest_by(text, failure, sim::audit::describe, tried)
 }
 
 fn smallest_by(
     text: &str,
-    failure: Failure,
+    failure: WorldFailure,
     laws: verdict::Laws,
     mut tried: impl FnMut(),
-) -> (String, Failure) {
+) -> (String, WorldFailure) {
     let kind = failure.kind();
     let mut last = failure;
     let mut steps = 0;

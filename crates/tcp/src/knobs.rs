@@ -105,6 +105,18 @@ pub enum KnobError {
     },
 }
 
+impl core::fmt::Display for KnobError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::Unknown => f.write_str("the profile has no knob of that name"),
+            Self::Kind { .. } => f.write_str("the value is of another kind than the knob's"),
+            Self::Range { allowed } => write!(f, "the value is out of range: expected {allowed}"),
+        }
+    }
+}
+
+impl core::error::Error for KnobError {}
+
 const MAX_BUFFER: u64 = 1 << 31;
 /// Less would not hold one packet (SOCK_MIN_SNDBUF of Linux, rounded).
 const MIN_BUFFER: u64 = 2_048;

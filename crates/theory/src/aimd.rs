@@ -5,7 +5,7 @@
 //! 2000.
 
 use crate::validity::{Validity, doubts};
-use crate::{Estimate, Path, Unfit};
+use crate::{Estimate, Path, TheoryError};
 
 /// How a window grows and shrinks.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -22,10 +22,10 @@ impl Aimd {
     ///
     /// # Errors
     /// If `alpha` is not more than 0, or `beta` does not lie between 0 and 1.
-    pub fn new(alpha: f64, beta: f64) -> Result<Self, Unfit> {
+    pub fn new(alpha: f64, beta: f64) -> Result<Self, TheoryError> {
         match () {
-            () if !(alpha.is_finite() && alpha > 0.0) => Err(Unfit::Growth),
-            () if !(beta > 0.0 && beta < 1.0) => Err(Unfit::Kept),
+            () if !(alpha.is_finite() && alpha > 0.0) => Err(TheoryError::Growth),
+            () if !(beta > 0.0 && beta < 1.0) => Err(TheoryError::Kept),
             () => Ok(Self { alpha, beta }),
         }
     }
@@ -35,9 +35,9 @@ impl Aimd {
     ///
     /// # Errors
     /// If `beta` does not lie between 0 and 1.
-    pub fn friendly(beta: f64) -> Result<Self, Unfit> {
+    pub fn friendly(beta: f64) -> Result<Self, TheoryError> {
         match () {
-            () if !(beta > 0.0 && beta < 1.0) => Err(Unfit::Kept),
+            () if !(beta > 0.0 && beta < 1.0) => Err(TheoryError::Kept),
             () => Self::new(3.0 * (1.0 - beta) / (1.0 + beta), beta),
         }
     }
@@ -125,6 +125,6 @@ mod tests {
         {
             assert!(Aimd::new(alpha, beta).is_err(), "{alpha} {beta}");
         }
-        assert_eq!(Aimd::friendly(1.5), Err(Unfit::Kept));
+        assert_eq!(Aimd::friendly(1.5), Err(TheoryError::Kept));
     }
 }

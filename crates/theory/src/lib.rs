@@ -15,7 +15,7 @@
 //! let path = Path::new(Bytes(1_252), Duration::from_millis(2), loss)?;
 //! let estimate = sawtooth::estimate(&path, sawtooth::ExtraRtts::new(2.0)?);
 //! assert!((estimate.rate_bps / 1e6 - 36.50).abs() < 0.005);
-//! # Ok::<(), theory::Unfit>(())
+//! # Ok::<(), theory::TheoryError>(())
 //! ```
 //!
 //! Windows are in segments and may be fractions of one; rates are bits per second of whole
@@ -31,7 +31,7 @@ pub mod pftk;
 pub mod sawtooth;
 pub mod validity;
 
-pub use path::{Path, Unfit};
+pub use path::{Path, TheoryError};
 pub use validity::{Doubt, Validity};
 
 /// What a formula says of a path.

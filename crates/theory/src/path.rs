@@ -16,7 +16,7 @@ pub struct Path {
 
 /// Why a formula cannot be asked this.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unfit {
+pub enum TheoryError {
     /// Segments without a byte.
     NoMss,
     /// A round trip that takes no time.
@@ -39,7 +39,7 @@ pub enum Unfit {
     NoWindow,
 }
 
-impl fmt::Display for Unfit {
+impl fmt::Display for TheoryError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::NoMss => "a segment has at least one byte",
@@ -56,19 +56,19 @@ impl fmt::Display for Unfit {
     }
 }
 
-impl core::error::Error for Unfit {}
+impl core::error::Error for TheoryError {}
 
 impl Path {
     /// A path on which `loss` of the packets of `mss` bytes are lost and a round trip takes `rtt`.
     ///
     /// # Errors
     /// No bytes, no time, no loss, or nothing but loss.
-    pub fn new(mss: Bytes, rtt: Duration, loss: Ratio) -> Result<Self, Unfit> {
+    pub fn new(mss: Bytes, rtt: Duration, loss: Ratio) -> Result<Self, TheoryError> {
         match () {
-            () if mss == Bytes::ZERO => Err(Unfit::NoMss),
-            () if rtt.is_zero() => Err(Unfit::NoRtt),
-            () if loss.num() == 0 => Err(Unfit::NoLoss),
-            () if loss.num() >= loss.den() => Err(Unfit::AllLost),
+            () if mss == Bytes::ZERO => Err(TheoryError::NoMss),
+            () if rtt.is_zero() => Err(TheoryError::NoRtt),
+            () if loss.num() == 0 => Err(TheoryError::NoLoss),
+            () if loss.num() >= loss.den() => Err(TheoryError::AllLost),
             () => Ok(Self { mss, rtt, loss, rate: None, window: None }),
         }
     }
@@ -83,9 +83,9 @@ impl Path {
     ///
     /// # Errors
     /// If it holds no whole segment.
-    pub fn with_window(self, window: Bytes) -> Result<Self, Unfit> {
+    pub fn with_window(self, window: Bytes) -> Result<Self, TheoryError> {
         if window < self.mss {
-            return Err(Unfit::NoWindow);
+            return Err(TheoryError::NoWindow);
         }
         Ok(Self { window: Some(window), ..self })
     }
@@ -145,10 +145,13 @@ mod tests {
         let path = |mss, rtt, num| {
             Path::new(Bytes(mss), Duration::from_millis(rtt), Ratio::new(num, 100).unwrap())
         };
-        assert_eq!(path(0, 2, 2), Err(Unfit::NoMss));
-        assert_eq!(path(1_252, 0, 2), Err(Unfit::NoRtt));
-        assert_eq!(path(1_252, 2, 0), Err(Unfit::NoLoss));
-        assert_eq!(path(1_252, 2, 100), Err(Unfit::AllLost));
-        assert_eq!(path(1_252, 2, 2).unwrap().with_window(Bytes(1_251)), Err(Unfit::NoWindow));
+        assert_eq!(path(0, 2, 2), Err(TheoryError::NoMss));
+        assert_eq!(path(1_252, 0, 2), Err(TheoryError::NoRtt));
+        assert_eq!(path(1_252, 2, 0), Err(TheoryError::NoLoss));
+        assert_eq!(path(1_252, 2, 100), Err(TheoryError::AllLost));
+        assert_eq!(
+            path(1_252, 2, 2).unwrap().with_window(Bytes(1_251)),
+            Err(TheoryError::NoWindow)
+        );
     }
 }

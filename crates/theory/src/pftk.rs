@@ -8,7 +8,7 @@
 use units::{Duration, maths};
 
 use crate::validity::{Doubt, Validity, limits};
-use crate::{Estimate, Path, Unfit};
+use crate::{Estimate, Path, TheoryError};
 
 /// What the formulas ask for beside the path. The largest window is the path's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,10 +23,10 @@ impl Sender {
     ///
     /// # Errors
     /// If either is nothing.
-    pub fn new(packets_per_ack: u32, timeout: Duration) -> Result<Self, Unfit> {
+    pub fn new(packets_per_ack: u32, timeout: Duration) -> Result<Self, TheoryError> {
         match () {
-            () if packets_per_ack == 0 => Err(Unfit::PacketsPerAck),
-            () if timeout.is_zero() => Err(Unfit::NoTimeout),
+            () if packets_per_ack == 0 => Err(TheoryError::PacketsPerAck),
+            () if timeout.is_zero() => Err(TheoryError::NoTimeout),
             () => Ok(Self { packets_per_ack, timeout }),
         }
     }
@@ -190,8 +190,8 @@ mod tests {
 
     #[test]
     fn what_is_no_sender_is_refused() {
-        assert_eq!(Sender::new(0, Duration::from_secs(1)), Err(Unfit::PacketsPerAck));
-        assert_eq!(Sender::new(1, Duration::ZERO), Err(Unfit::NoTimeout));
+        assert_eq!(Sender::new(0, Duration::from_secs(1)), Err(TheoryError::PacketsPerAck));
+        assert_eq!(Sender::new(1, Duration::ZERO), Err(TheoryError::NoTimeout));
     }
 
     proptest! {

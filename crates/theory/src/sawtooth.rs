@@ -8,7 +8,7 @@
 use units::Duration;
 
 use crate::validity::{Validity, doubts};
-use crate::{Estimate, Path, Unfit};
+use crate::{Estimate, Path, TheoryError};
 
 /// The `b` of the formula: round trips of a cycle in which the window does not grow.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -19,8 +19,8 @@ impl ExtraRtts {
     ///
     /// # Errors
     /// If it is no number, or negative.
-    pub fn new(b: f64) -> Result<Self, Unfit> {
-        if b.is_finite() && b >= 0.0 { Ok(Self(b)) } else { Err(Unfit::ExtraRtts) }
+    pub fn new(b: f64) -> Result<Self, TheoryError> {
+        if b.is_finite() && b >= 0.0 { Ok(Self(b)) } else { Err(TheoryError::ExtraRtts) }
     }
 
     /// Those of a sender that takes one round trip to see the loss and one to recover, with a
@@ -118,7 +118,7 @@ mod tests {
     #[test]
     fn what_is_no_number_of_round_trips_is_refused() {
         for b in [-0.1, f64::NAN, f64::INFINITY] {
-            assert_eq!(ExtraRtts::new(b), Err(Unfit::ExtraRtts));
+            assert_eq!(ExtraRtts::new(b), Err(TheoryError::ExtraRtts));
         }
     }
 }

@@ -3,7 +3,7 @@
 //! A record is the state of a connection at an event ([`Info`], tcp_log_buffer of
 //! sys/netinet/tcp_log_buf.h), with the packet's headers where the event is one of a packet.
 //! [`Writer`] makes files that tshark dissects. [`Reader`] takes such files on any system, whole or
-//! damaged: it goes on behind every fault, says where it was ([`Problem`]) and what is missing
+//! damaged: it goes on behind every fault, says where it was ([`BblogProblem`]) and what is missing
 //! ([`Loss`]), and finds out `kern.hz`, which no file tells ([`Hz`]).
 //!
 //! ```
@@ -46,12 +46,12 @@ pub use connection::{Connection, Section};
 pub use event::Event;
 pub use hz::Hz;
 pub use info::{Info, flags, t_flags};
-pub use loss::{Loss, Problem, ProblemKind};
+pub use loss::{BblogProblem, BblogProblemKind, Loss};
 pub use read::{Item, Packet, Reader, Record, is_log};
 pub use stack::{Bbr, Stack};
 pub use write::Writer;
 
-pub use crate::blocks::Fault;
+pub use crate::blocks::BlockFault;
 use crate::blocks::part;
 
 /// Netflix' private enterprise number.

@@ -61,12 +61,12 @@ pub(crate) enum Found {
     /// A whole block; [`Blocks::body`] is its body.
     Block { offset: u64, kind: u32 },
     /// Bytes that are no block.
-    Skipped { offset: u64, bytes: u64, fault: Fault },
+    Skipped { offset: u64, bytes: u64, fault: BlockFault },
 }
 
 /// What was wrong with a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fault {
+pub enum BlockFault {
     /// Neither order of bytes makes the magic of a section header.
     ByteOrder {
         /// The magic as found, read little-endian.
@@ -103,7 +103,7 @@ pub enum Fault {
     },
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for BlockFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::ByteOrder { magic } => {
@@ -198,36 +198,36 @@ impl<R: Read> Blocks<R> {
     }
 
     /// Length of the block that begins here; sets the order of a section header.
-    fn look(&mut self) -> Result<usize, Fault> {
+    fn look(&mut self) -> Result<usize, BlockFault> {
         let ready = self.window.fill(FRAME);
         if ready < FRAME {
             let claimed = if ready >= 8 { self.at(4) } else { 0 };
-            return Err(Fault::End { claimed });
+            return Err(BlockFault::End { claimed });
         }
         if self.at(0) == SECTION_HEADER {
             self.order = match Order::Little.u32(self.window.bytes(), 8) {
                 BYTE_ORDER_MAGIC => Order::Little,
                 magic if magic.swap_bytes() == BYTE_ORDER_MAGIC => Order::Big,
-                magic => return Err(Fault::ByteOrder { magic }),
+                magic => return Err(BlockFault::ByteOrder { magic }),
             };
         }
         let claimed = self.at(4);
         let len = claimed as usize;
         if len < FRAME || !len.is_multiple_of(4) {
-            return Err(Fault::Length { claimed });
+            return Err(BlockFault::Length { claimed });
         }
         if len > self.longest {
-            return Err(Fault::TooLong { claimed, most: self.longest });
+            return Err(BlockFault::TooLong { claimed, most: self.longest });
         }
         if self.window.fill(len) < len {
-            return Err(Fault::End { claimed });
+            return Err(BlockFault::End { claimed });
         }
         let tail = self.at(len - 4);
         if tail != claimed {
-            return Err(Fault::Lengths { head: claimed, tail });
+            return Err(BlockFault::Lengths { head: claimed, tail });
         }
         if !self.is_followed(len) && !self.is_sound(len) {
-            return Err(Fault::NotFollowed { claimed });
+            return Err(BlockFault::NotFollowed { claimed });
         }
         Ok(len)
     }
@@ -319,7 +319,7 @@ mod tests {
         let mut broken = block(CUSTOM, &[0; 4]);
         broken[12] = 20;
         let file = [header(), broken, block(CUSTOM, &[7; 4])].concat();
-        let fault = Fault::Lengths { head: 16, tail: 20 };
+        let fault = BlockFault::Lengths { head: 16, tail: 20 };
         assert_eq!(
             walk(&file)[1..],
             [
@@ -364,7 +364,7 @@ mod tests {
         let mut blocks = Blocks::new(&file[..], LONGEST);
         while blocks.find().is_some() {}
         assert!(blocks.window.held() <= 2 * 4_096, "{}", blocks.window.held());
-        let fault = Fault::TooLong { claimed: LONGEST as u32 + 4, most: LONGEST };
+        let fault = BlockFault::TooLong { claimed: LONGEST as u32 + 4, most: LONGEST };
         assert_eq!(walk(&file)[1], Found::Skipped { offset: 28, bytes: 216, fault });
     }
 
@@ -386,7 +386,7 @@ mod tests {
     fn the_end_within_a_block_is_told() {
         let mut file = [header(), block(CUSTOM, &[0; 40])].concat();
         file.truncate(50);
-        let fault = Fault::End { claimed: 52 };
+        let fault = BlockFault::End { claimed: 52 };
         assert_eq!(walk(&file)[1..], [Found::Skipped { offset: 28, bytes: 22, fault }]);
     }
 }

@@ -1,7 +1,7 @@
 //! Captures, frame by frame: pcap and pcapng, of either byte order, whole or damaged.
 //!
 //! [`Reader`] streams: it keeps the frame at hand and one read of the file. Behind a fault it goes
-//! on where a frame can be found again, and tells what was lost ([`Problem`]).
+//! on where a frame can be found again, and tells what was lost ([`CaptureProblem`]).
 //!
 //! ```
 //! use trace::capture::{Item, Reader};
@@ -33,7 +33,7 @@ mod read;
 #[cfg(test)]
 mod tests;
 
-pub use problem::{OpenError, Problem, ProblemKind};
+pub use problem::{CaptureProblem, CaptureProblemKind, OpenError};
 pub use read::Reader;
 
 use packet::wire::Link;
@@ -50,7 +50,7 @@ pub enum Item<'a> {
     /// A frame.
     Frame(Frame<'a>),
     /// Something is wrong; reading goes on.
-    Problem(Problem),
+    Problem(CaptureProblem),
 }
 
 /// A captured frame.

@@ -7,8 +7,8 @@ use packet::{
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use trace::bblog::{
-    Bbr, Connection, Event, Fault, Hz, Info, Item, Loss, Packet, ProblemKind, Reader, Record,
-    Section, Stack, Writer, flags,
+    BblogProblemKind, Bbr, BlockFault, Connection, Event, Hz, Info, Item, Loss, Packet, Reader,
+    Record, Section, Stack, Writer, flags,
 };
 use trace::pcapng::Way;
 use units::{Duration, SeqNum};
@@ -86,7 +86,7 @@ fn log(section: &Section, records: std::ops::Range<u32>) -> Vec<u8> {
 struct Read {
     sections: Vec<Section>,
     records: Vec<Record>,
-    problems: Vec<(u64, ProblemKind)>,
+    problems: Vec<(u64, BblogProblemKind)>,
     loss: Loss,
     hz: Option<Hz>,
 }
@@ -250,7 +250,10 @@ fn a_missing_first_part_and_a_gap_between_parts_are_told() {
     let kinds: Vec<_> = read.problems.iter().map(|(_, kind)| *kind).collect();
     assert_eq!(
         kinds,
-        [ProblemKind::Late { serial: 50 }, ProblemKind::Gap { from: 59, to: 65, declared: 0 },]
+        [
+            BblogProblemKind::Late { serial: 50 },
+            BblogProblemKind::Gap { from: 59, to: 65, declared: 0 },
+        ]
     );
     assert_eq!(read.loss.missing, 50 + 5);
 }
@@ -277,9 +280,9 @@ fn losses_that_the_log_declares_are_counted_once() {
     assert_eq!(
         kinds,
         [
-            ProblemKind::Gap { from: 0, to: 4, declared: 3 },
-            ProblemKind::Declared { records: 2 },
-            ProblemKind::Back { from: 5, to: 5 },
+            BblogProblemKind::Gap { from: 0, to: 4, declared: 3 },
+            BblogProblemKind::Declared { records: 2 },
+            BblogProblemKind::Back { from: 5, to: 5 },
         ]
     );
     assert_eq!((read.loss.missing, read.loss.declared), (3 + 2, 5));
@@ -321,7 +324,7 @@ fn a_log_without_its_section_header_is_read() {
     let file = &whole[blocks(&whole)[1]..];
     let read = read(file);
     assert_eq!(read.loss.records, 10);
-    assert_eq!(read.problems, [(0, ProblemKind::NoSection)]);
+    assert_eq!(read.problems, [(0, BblogProblemKind::NoSection)]);
     // Packets have a stamp of their own, bare events only the time since boot.
     assert_eq!(read.records[2].at, Some(Duration::from_micros(1_682_985_600_002_000)));
     assert_eq!(read.records[1].at, None);
@@ -333,7 +336,7 @@ fn a_section_that_does_not_tell_its_connection_is_told_with_its_first_record() {
     writer.event(&event(0)).unwrap();
     writer.event(&event(1)).unwrap();
     let file = writer.finish().unwrap();
-    assert_eq!(read(&file).problems, [(0, ProblemKind::NoConnection)]);
+    assert_eq!(read(&file).problems, [(0, BblogProblemKind::NoConnection)]);
     assert_eq!(read(&file).records[0].at, None);
     // Another program's section is no fault.
     let empty = Writer::new(Vec::new(), &Section::default()).unwrap().finish().unwrap();
@@ -363,8 +366,8 @@ fn a_record_of_another_size_is_told_with_its_place() {
     file[at..at + 2].copy_from_slice(&272_u16.to_le_bytes());
     let read = read(&file);
     let offset = starts[3] as u64;
-    assert_eq!(read.problems[0], (offset, ProblemKind::Length { found: 264, expected: 268 }));
-    assert_eq!(*read.problems.last().unwrap(), (offset, ProblemKind::NoRecord));
+    assert_eq!(read.problems[0], (offset, BblogProblemKind::Length { found: 264, expected: 268 }));
+    assert_eq!(*read.problems.last().unwrap(), (offset, BblogProblemKind::NoRecord));
 }
 
 #[test]
@@ -387,9 +390,9 @@ fn a_fault_says_what_and_where() {
     let last = blocks(&whole)[4];
     let claimed = (whole.len() - last) as u32;
     let bytes = u64::from(claimed) - 1;
-    let fault = Fault::End { claimed };
+    let fault = BlockFault::End { claimed };
     let read = read(cut);
-    assert_eq!(read.problems, [(last as u64, ProblemKind::Skipped { bytes, fault })]);
+    assert_eq!(read.problems, [(last as u64, BblogProblemKind::Skipped { bytes, fault })]);
     assert_eq!(
         read.problems[0].1.to_string(),
         format!("{bytes} bytes skipped: the file ends within a block of {claimed} bytes")

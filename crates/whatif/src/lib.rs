@@ -7,7 +7,7 @@
 mod text;
 
 use diagnose::place::CapturePoint;
-use fit::{Chance, Fitted, System, Unfit};
+use fit::{Chance, FitError, Fitted, System};
 use record::{Event, Recorder, SenderState, Who};
 use serde::Serialize;
 use sim::{Observer, RunError};
@@ -43,14 +43,29 @@ pub struct Question {
 
 /// Why there is no answer.
 #[derive(Debug)]
-pub enum Fault {
+pub enum WhatIfError {
     /// The capture does not say enough.
-    Unfit(Unfit),
+    Fit(FitError),
     /// A change, or a name of a sender, is wrong.
     Scenario(Vec<ScenarioError>),
     /// The fitted scenario could not be run to its end.
     Run(RunError),
 }
+
+impl core::fmt::Display for WhatIfError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::Fit(error) => error.fmt(f),
+            Self::Scenario(mistakes) => {
+                let lines: Vec<String> = mistakes.iter().map(ToString::to_string).collect();
+                f.write_str(&lines.join("\n"))
+            }
+            Self::Run(error) => error.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for WhatIfError {}
 
 /// The answer.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -127,7 +142,7 @@ type Ran = (Course, Vec<(u64, u64)>);
 ///
 /// # Errors
 /// What the capture lacks.
-pub fn scenario_of(stream: &Stream) -> Result<String, Unfit> {
+pub fn scenario_of(stream: &Stream) -> Result<String, FitError> {
     let fitted = Fitted::of(&stream.analysis)?;
     let told = told(stream);
     let senders = senders(fitted.sender);
@@ -148,17 +163,21 @@ impl WhatIf {
     /// Answers `question` about a connection whose packets were kept.
     ///
     /// # Errors
-    /// [`Fault`].
-    pub fn of(stream: &Stream, question: &Question) -> Result<Self, Fault> {
+    /// [`WhatIfError`].
+    pub fn of(stream: &Stream, question: &Question) -> Result<Self, WhatIfError> {
         Self::until(stream, question, &NEVER)
     }
 
     /// The same; ends its runs once `stop` is set.
     ///
     /// # Errors
-    /// [`Fault`].
-    pub fn until(stream: &Stream, question: &Question, stop: Stop<'_>) -> Result<Self, Fault> {
-        let fitted = Fitted::of(&stream.analysis).map_err(Fault::Unfit)?;
+    /// [`WhatIfError`].
+    pub fn until(
+        stream: &Stream,
+        question: &Question,
+        stop: Stop<'_>,
+    ) -> Result<Self, WhatIfError> {
+        let fitted = Fitted::of(&stream.analysis).map_err(WhatIfError::Fit)?;
         let recorded = course(fitted.bytes, fitted.time);
         let told = told(stream);
         let mut candidates = Vec::new();
@@ -245,7 +264,7 @@ fn alternative(
     set: &[String],
     best: &Candidate,
     stop: Stop<'_>,
-) -> Result<Alternative, Fault> {
+) -> Result<Alternative, WhatIfError> {
     let by_chance = !fitted.losses.packets.is_empty();
     let (chance, seeds) = if by_chance { (Chance::Random, SEEDS) } else { (Chance::Same, 1) };
     let mut courses = Vec::new();
@@ -269,11 +288,16 @@ fn alternative(
 }
 
 /// Runs a fitted scenario; times are those at the point where the capture was taken.
-fn simulate(text: &str, set: &[String], fitted: &Fitted, stop: Stop<'_>) -> Result<Ran, Fault> {
+fn simulate(
+    text: &str,
+    set: &[String],
+    fitted: &Fitted,
+    stop: Stop<'_>,
+) -> Result<Ran, WhatIfError> {
     let overrides = Overrides { set: set.to_vec(), ..Overrides::default() };
-    let loaded = load(text, "the fitted scenario", &overrides).map_err(Fault::Scenario)?;
+    let loaded = load(text, "the fitted scenario", &overrides).map_err(WhatIfError::Scenario)?;
     let mut seen = Acks { bytes: fitted.bytes, ..Acks::default() };
-    stop::run(&loaded.scenario, &mut seen, stop).map_err(Fault::Run)?;
+    stop::run(&loaded.scenario, &mut seen, stop).map_err(WhatIfError::Run)?;
     let mut curve = seen.curve;
     curve.extend(seen.last);
     if fitted.point == CapturePoint::Receiver {

@@ -196,8 +196,8 @@ impl Driver<'_> {
     ) {
         let seen = match frame::read(bytes) {
             Ok(seen) => seen,
-            Err(frame::Unfit::Foreign) => return self.counts.foreign += 1,
-            Err(frame::Unfit::Damaged) => return self.counts.damaged += 1,
+            Err(frame::FrameError::Foreign) => return self.counts.foreign += 1,
+            Err(frame::FrameError::Damaged) => return self.counts.damaged += 1,
         };
         let mut segment = seen.segment;
         let opens = segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::ACK);

@@ -31,28 +31,39 @@ pub struct Frame<'a> {
 
 /// Why a packet is none that a world can carry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unfit {
+pub enum FrameError {
     /// Not TCP: the kernel's own multicasts, say.
     Foreign,
     /// Its checksum is wrong, or its headers are.
     Damaged,
 }
 
+impl core::fmt::Display for FrameError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(match self {
+            Self::Foreign => "no TCP packet",
+            Self::Damaged => "a wrong checksum or a wrong header",
+        })
+    }
+}
+
+impl core::error::Error for FrameError {}
+
 /// Reads what a device gave.
 ///
 /// # Errors
-/// [`Unfit`] for what is no good TCP segment.
-pub fn read(bytes: &[u8]) -> Result<Frame<'_>, Unfit> {
-    let header = VirtioNetHdr::decode(bytes).map_err(|_| Unfit::Damaged)?;
+/// [`FrameError`] for what is no good TCP segment.
+pub fn read(bytes: &[u8]) -> Result<Frame<'_>, FrameError> {
+    let header = VirtioNetHdr::decode(bytes).map_err(|_| FrameError::Damaged)?;
     let ip = &bytes[VIRTIO_NET_HDR_LEN..];
-    let parsed = parse(ip, Link::Raw).map_err(|_| Unfit::Foreign)?;
+    let parsed = parse(ip, Link::Raw).map_err(|_| FrameError::Foreign)?;
     if parsed.payload.len() != parsed.segment.payload as usize {
-        return Err(Unfit::Damaged);
+        return Err(FrameError::Damaged);
     }
     // What is still to be summed up never left the machine: nothing can have damaged it.
     let summed = header.flags & NEEDS_CHECKSUM == 0;
     if summed && !checksum_is_good(ip, &parsed) {
-        return Err(Unfit::Damaged);
+        return Err(FrameError::Damaged);
     }
     let mut segment = parsed.segment;
     let burst = header.gso_type != GSO_NONE && u32::from(header.gso_size) < segment.payload;
@@ -188,7 +199,11 @@ mod tests {
                 for at in [tcp + 4, tcp + 15, frame.len() - 1] {
                     let mut damaged = frame.clone();
                     damaged[at] ^= 0x10;
-                    assert_eq!(read(&damaged).unwrap_err(), Unfit::Damaged, "{ip:?} {len} {at}");
+                    assert_eq!(
+                        read(&damaged).unwrap_err(),
+                        FrameError::Damaged,
+                        "{ip:?} {len} {at}"
+                    );
                 }
             }
         }
@@ -220,13 +235,13 @@ mod tests {
 
     #[test]
     fn what_is_no_tcp_is_told() {
-        assert_eq!(read(&[0; 5]).unwrap_err(), Unfit::Damaged);
-        assert_eq!(read(&[0; 40]).unwrap_err(), Unfit::Foreign);
+        assert_eq!(read(&[0; 5]).unwrap_err(), FrameError::Damaged);
+        assert_eq!(read(&[0; 40]).unwrap_err(), FrameError::Foreign);
         // A router solicitation.
         let mut icmp = vec![0; VIRTIO_NET_HDR_LEN + 48];
         icmp[VIRTIO_NET_HDR_LEN] = 0x60;
         icmp[VIRTIO_NET_HDR_LEN + 5] = 8;
         icmp[VIRTIO_NET_HDR_LEN + 6] = 58;
-        assert_eq!(read(&icmp).unwrap_err(), Unfit::Foreign);
+        assert_eq!(read(&icmp).unwrap_err(), FrameError::Foreign);
     }
 }

@@ -29,4 +29,4 @@ pub mod space;
 pub mod streams;
 pub mod timing;
 
-pub use run::{Done, FlowBytes, Job, Play, WireError, run};
+pub use run::{Done, FlowBytes, Job, Play, WireRunError, run};

@@ -121,7 +121,7 @@ impl FlowBytes {
 
 /// Why a run could not begin.
 #[derive(Debug)]
-pub enum WireError {
+pub enum WireRunError {
     /// A real host cannot be had.
     Space(SpaceError),
     /// The scenario refers to what is not there.
@@ -137,7 +137,7 @@ pub enum WireError {
     Io(io::Error),
 }
 
-impl std::fmt::Display for WireError {
+impl std::fmt::Display for WireRunError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Space(error) => error.fmt(f),
@@ -150,9 +150,9 @@ impl std::fmt::Display for WireError {
     }
 }
 
-impl std::error::Error for WireError {}
+impl std::error::Error for WireRunError {}
 
-impl From<io::Error> for WireError {
+impl From<io::Error> for WireRunError {
     fn from(error: io::Error) -> Self {
         Self::Io(error)
     }
@@ -192,8 +192,11 @@ struct Work {
 /// inside real hosts.
 ///
 /// # Errors
-/// [`WireError`].
-pub fn run<O: Observer, W: Write>(job: Job<'_, W>, observer: &mut O) -> Result<Done<W>, WireError> {
+/// [`WireRunError`].
+pub fn run<O: Observer, W: Write>(
+    job: Job<'_, W>,
+    observer: &mut O,
+) -> Result<Done<W>, WireRunError> {
     let parts = parts(&job)?;
     let stop = Arc::new(AtomicBool::new(false));
     let (mut gates, mut hosts) = (Vec::new(), Vec::new());
@@ -265,7 +268,7 @@ pub fn run<O: Observer, W: Write>(job: Job<'_, W>, observer: &mut O) -> Result<D
         scratch: Vec::new(),
     };
     let end = Instant::ZERO + scenario.duration;
-    let mut live = Live::new(&scenario, job.outside, &mut watcher).map_err(WireError::Setup)?;
+    let mut live = Live::new(&scenario, job.outside, &mut watcher).map_err(WireRunError::Setup)?;
     if let Play::Flows(endpoints) = job.play {
         let (numbers, micros) = (Numbers::secret()?, Numbers::micros());
         live.number(|flow, back| {
@@ -340,11 +343,11 @@ pub fn run<O: Observer, W: Write>(job: Job<'_, W>, observer: &mut O) -> Result<D
 }
 
 /// What real ends have to do: flow, host, end.
-fn parts<W>(job: &Job<'_, W>) -> Result<Vec<(usize, usize, End)>, WireError> {
+fn parts<W>(job: &Job<'_, W>) -> Result<Vec<(usize, usize, End)>, WireRunError> {
     let mut parts = Vec::new();
     let Play::Flows(endpoints) = job.play else { return Ok(parts) };
     for (flow, ends) in job.scenario.flows.iter().enumerate() {
-        let refused = |what| Err(WireError::Flow { flow, what });
+        let refused = |what| Err(WireRunError::Flow { flow, what });
         let endpoints = endpoints[flow];
         if [ends.from, ends.to].iter().any(|&host| job.scenario.hosts[host].stack.quic().is_some())
         {
@@ -391,7 +394,7 @@ fn start_host(
     stack: &Stack,
     work: Work,
     stop: Arc<AtomicBool>,
-) -> Result<(Device, Host), WireError> {
+) -> Result<(Device, Host), WireRunError> {
     let (tell, told) = mpsc::channel();
     let (go, gone) = mpsc::channel::<Clock>();
     let mut settings = stack.tcp().map_or_else(Vec::new, |tcp| space::settings(&tcp.profile));
@@ -400,15 +403,15 @@ fn start_host(
     settings.extend(congestion.map(|name| ("net.ipv4.tcp_congestion_control", name)));
     let thread = thread::spawn(move || {
         let Work { ends, lines, stays, .. } = work;
-        let ready = || -> Result<_, WireError> {
-            space::leave().map_err(WireError::Space)?;
+        let ready = || -> Result<_, WireRunError> {
+            space::leave().map_err(WireRunError::Space)?;
             let (IpAddr::V4(v4), IpAddr::V6(v6)) = (v4, v6) else {
                 return Err(io::Error::from(io::ErrorKind::InvalidInput).into());
             };
             for (name, value) in settings {
                 space::set_sysctl(name, &value)?;
             }
-            let device = space::device(v4, v6, mtu).map_err(WireError::Space)?;
+            let device = space::device(v4, v6, mtu).map_err(WireRunError::Space)?;
             let mut doors = Doors::default();
             let ready: io::Result<Vec<_>> =
                 ends.into_iter().map(|(flow, end)| Ok((flow, end.ready(&mut doors)?))).collect();

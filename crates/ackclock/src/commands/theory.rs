@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use runner::theory_report::{self, Model, Pattern, Trial};
 use theory::aimd::Aimd;
 use theory::sawtooth::ExtraRtts;
-use theory::{Path, Unfit};
+use theory::{Path, TheoryError};
 use units::Duration;
 
 use crate::cli::{AimdArgs, CubicArgs, MathisArgs, PathArgs, PftkArgs, TheoryCommand, TrialArgs};
@@ -88,11 +88,11 @@ fn path(args: &PathArgs) -> Result<Path, Failure> {
     }
 }
 
-fn refused(unfit: Unfit) -> Failure {
+fn refused(unfit: TheoryError) -> Failure {
     let failure = Failure::new(unfit.to_string());
     match unfit {
-        Unfit::NoLoss => failure.hint("give a share above 0, such as --loss 0.001%"),
-        Unfit::NoWindow => failure.hint("--window and --w-max hold at least one segment"),
+        TheoryError::NoLoss => failure.hint("give a share above 0, such as --loss 0.001%"),
+        TheoryError::NoWindow => failure.hint("--window and --w-max hold at least one segment"),
         _ => failure,
     }
 }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use diagnose::Settings;
 use ingest::inputs::{self, Stream};
-use whatif::{Fault, Question, WhatIf, scenario_of};
+use whatif::{Question, WhatIf, WhatIfError, scenario_of};
 
 use super::diagnose::source;
 use crate::cli::{FromArgs, WhatIfArgs};
@@ -16,9 +16,9 @@ pub(super) fn run(args: WhatIfArgs) -> Result<ExitCode, Failure> {
     let stream = stream(&args.file, args.flow)?;
     let question = Question { compare: args.compare, set: args.set, sender: args.sender };
     let answer = WhatIf::of(&stream, &question).map_err(|fault| match fault {
-        Fault::Unfit(unfit) => Failure::new(format!("{}: {unfit}", args.file.display())),
-        Fault::Scenario(mistakes) => Failure::Scenario(mistakes),
-        Fault::Run(error) => Failure::new(format!("{}: {error}", args.file.display())),
+        WhatIfError::Fit(unfit) => Failure::new(format!("{}: {unfit}", args.file.display())),
+        WhatIfError::Scenario(mistakes) => Failure::Scenario(mistakes),
+        WhatIfError::Run(error) => Failure::new(format!("{}: {error}", args.file.display())),
     })?;
     print(&if args.json { answer.to_json() } else { answer.to_text() })?;
     Ok(ExitCode::SUCCESS)

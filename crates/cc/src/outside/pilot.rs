@@ -103,6 +103,14 @@ pub trait Pilot: Debug + Send + Sync {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Gone(pub String);
 
+impl core::fmt::Display for Gone {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl core::error::Error for Gone {}
+
 /// Makes pilots: one for each connection.
 pub trait Maker: Debug + Send + Sync {
     /// Name in scenarios and results.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use packet::wire::{Problem, WireError};
+use packet::wire::{WireError, WireProblem};
 
 /// Protocol numbers that carry packets in packets: IPv4, IPv6, GRE.
 const CARRIERS: [u8; 3] = [4, 41, 47];
@@ -34,11 +34,11 @@ pub struct Others {
 impl Others {
     pub(super) fn count(&mut self, error: &WireError, frame: &[u8]) {
         match error.problem {
-            Problem::NotIp => self.not_ip += 1,
-            Problem::Fragment => self.fragments += 1,
-            Problem::Cut { .. } => self.cut += 1,
-            Problem::BadLength => self.broken += 1,
-            Problem::NotTcp(protocol) => {
+            WireProblem::NotIp => self.not_ip += 1,
+            WireProblem::Fragment => self.fragments += 1,
+            WireProblem::Cut { .. } => self.cut += 1,
+            WireProblem::BadLength => self.broken += 1,
+            WireProblem::NotTcp(protocol) => {
                 let port = |at: usize| match frame.get(error.offset + at..error.offset + at + 2) {
                     Some(&[high, low]) => u16::from_be_bytes([high, low]),
                     _ => 0,

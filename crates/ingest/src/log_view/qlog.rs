@@ -70,7 +70,7 @@ const fn container(header: &FileInfo) -> &'static str {
 
 fn heading(header: &FileInfo) -> String {
     let trace = &header.trace;
-    let vantage = format!("{:?}", trace.vantage).to_lowercase();
+    let vantage = trace.vantage.name();
     let parts = [
         ("", trace.vantage_name.as_str()),
         ("group ", &trace.group_id),
@@ -188,7 +188,7 @@ fn header_json(header: &FileInfo) -> Value {
         "container": container(header),
         "title": header.title,
         "trace": trace.title,
-        "vantage_point": format!("{:?}", trace.vantage).to_lowercase(),
+        "vantage_point": trace.vantage.name(),
         "name": trace.vantage_name,
         "group_id": trace.group_id,
         "protocols": trace.protocols,

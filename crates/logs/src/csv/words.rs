@@ -1,6 +1,6 @@
 //! The words for events and what they say.
 
-use record::{Cause, Event, Evidence, Purpose, SentKind, Waiting};
+use record::{Event, Evidence, SentKind, Waiting};
 
 use super::micros;
 use crate::decimal::Text;
@@ -50,10 +50,10 @@ pub(super) fn write_detail(rows: &mut Text, event: &Event) {
             pair("at_bytes=", at.0);
             pair(" len_bytes=", len.into());
             rows.word(" kind=");
-            rows.word(kind_name(kind));
+            rows.word(kind.name());
             if let SentKind::Again(cause) = kind {
                 rows.word(" cause=");
-                rows.word(cause_name(cause));
+                rows.word(cause.name());
             }
         }
         Event::Acked { una, bytes, nsegs } => {
@@ -69,11 +69,11 @@ pub(super) fn write_detail(rows: &mut Text, event: &Event) {
                 pair(" ssthresh_bytes=", ssthresh.into());
             }
             rows.word(" cause=");
-            rows.word(cause_name(cause));
+            rows.word(cause.name());
         }
         Event::Timer(purpose) => {
             rows.word("purpose=");
-            rows.word(purpose_name(purpose));
+            rows.word(purpose.name());
         }
         Event::Waiting(waiting) => {
             rows.word("for=");
@@ -115,52 +115,6 @@ pub(super) fn write_detail(rows: &mut Text, event: &Event) {
                 Evidence::Time => " by=time_threshold",
             });
         }
-    }
-}
-
-const fn kind_name(kind: SentKind) -> &'static str {
-    match kind {
-        SentKind::Control => "control",
-        SentKind::Ack => "ack",
-        SentKind::New => "new",
-        SentKind::Again(_) => "again",
-        SentKind::Probe => "probe",
-        SentKind::Reset => "reset",
-    }
-}
-
-/// The word for a cause in the column `detail`.
-pub const fn cause_name(cause: Cause) -> &'static str {
-    match cause {
-        Cause::Start => "start",
-        Cause::SlowStart => "slow_start",
-        Cause::Avoidance => "avoidance",
-        Cause::SlowStartExit => "slow_start_exit",
-        Cause::FastRetransmit => "fast_retransmit",
-        Cause::LostRetransmission => "lost_retransmission",
-        Cause::LossProbe => "loss_probe",
-        Cause::PartialAck => "partial_ack",
-        Cause::Recovering => "recovering",
-        Cause::Recovered => "recovered",
-        Cause::Timeout => "timeout",
-        Cause::Undone => "undone",
-        Cause::Idle => "idle",
-        Cause::Ecn => "ecn",
-        Cause::PathMtu => "path_mtu",
-        Cause::WindowProbe => "window_probe",
-    }
-}
-
-const fn purpose_name(purpose: Purpose) -> &'static str {
-    match purpose {
-        Purpose::Retransmit => "retransmit",
-        Purpose::DelayedAck => "delayed_ack",
-        Purpose::Reorder => "reorder",
-        Purpose::LossProbe => "loss_probe",
-        Purpose::Persist => "persist",
-        Purpose::Keepalive => "keepalive",
-        Purpose::TimeWait => "time_wait",
-        Purpose::Pacing => "pacing",
     }
 }
 

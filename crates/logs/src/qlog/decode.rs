@@ -8,13 +8,13 @@ use super::header::{Context, TimeFormat};
 use super::model::{
     Data, Event, Frame, Metrics, Packet, PacketHeader, Parameters, RecoveryParameters,
 };
-use super::problem::{ProblemKind, short};
+use super::problem::{QlogProblemKind, short};
 
 /// The event that `value` is; what is missing, if it is none.
 pub(super) fn event(
     value: Value,
     context: &mut Context,
-    problems: &mut Vec<ProblemKind>,
+    problems: &mut Vec<QlogProblemKind>,
 ) -> Result<Event, &'static str> {
     let mut event = match value {
         Value::Object(map) => map,
@@ -58,7 +58,7 @@ fn columns(cells: Vec<Value>, names: &[String]) -> Map<String, Value> {
 fn time(
     event: &mut Map<String, Value>,
     context: &mut Context,
-    problems: &mut Vec<ProblemKind>,
+    problems: &mut Vec<QlogProblemKind>,
 ) -> Option<Duration> {
     let own = event.remove("time_format");
     let mut format = own.and_then(|own| TimeFormat::named(own.as_str()?)).unwrap_or(context.time);
@@ -70,7 +70,7 @@ fn time(
     };
     let Some(nanos) = nanos(&value, context.unit) else {
         let found = short(&value.to_string());
-        problems.push(ProblemKind::Field { name: "time", found, expected: "a time" });
+        problems.push(QlogProblemKind::Field { name: "time", found, expected: "a time" });
         return None;
     };
     let at = match format {
@@ -81,7 +81,7 @@ fn time(
             None => {
                 let found = short(&value.to_string());
                 let expected = "a time behind the reference time";
-                problems.push(ProblemKind::Field { name: "time", found, expected });
+                problems.push(QlogProblemKind::Field { name: "time", found, expected });
                 return None;
             }
         },
@@ -178,7 +178,7 @@ fn packet(fields: &mut Fields<'_>) -> Packet {
     for value in fields.list("frames").unwrap_or_default() {
         match value {
             Value::Object(map) => packet.frames.push(frame(map, fields)),
-            other => fields.problems.push(ProblemKind::Field {
+            other => fields.problems.push(QlogProblemKind::Field {
                 name: "frames",
                 found: short(&other.to_string()),
                 expected: "frames",

@@ -3,12 +3,12 @@
 use serde_json::{Map, Value};
 use units::Duration;
 
-use super::problem::{ProblemKind, short};
+use super::problem::{QlogProblemKind, short};
 
 /// An object being read.
 pub(super) struct Fields<'p> {
     pub(super) map: Map<String, Value>,
-    pub(super) problems: &'p mut Vec<ProblemKind>,
+    pub(super) problems: &'p mut Vec<QlogProblemKind>,
     /// Nanoseconds in a unit of time.
     pub(super) unit: f64,
 }
@@ -21,7 +21,7 @@ impl Fields<'_> {
 
     fn wrong<T>(&mut self, name: &'static str, value: &Value, expected: &'static str) -> Option<T> {
         let found = short(&value.to_string());
-        self.problems.push(ProblemKind::Field { name, found, expected });
+        self.problems.push(QlogProblemKind::Field { name, found, expected });
         None
     }
 

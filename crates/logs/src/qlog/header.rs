@@ -7,7 +7,7 @@ use super::NANOS_PER_MS;
 use super::fields::{Fields, nanos};
 use super::item::Generation;
 use super::model::{Trace, Vantage};
-use super::problem::{ProblemKind, short};
+use super::problem::{QlogProblemKind, short};
 
 /// How the times of a trace are to be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -60,7 +60,10 @@ impl Default for Context {
 }
 
 /// The generation that the fields of a file tell.
-pub(super) fn generation(top: &Map<String, Value>, problems: &mut Vec<ProblemKind>) -> Generation {
+pub(super) fn generation(
+    top: &Map<String, Value>,
+    problems: &mut Vec<QlogProblemKind>,
+) -> Generation {
     // Some writers leave the old fields in place beside the new one.
     let field = if top.contains_key("file_schema") { "file_schema" } else { "qlog_version" };
     let found = match top.get(field) {
@@ -75,13 +78,16 @@ pub(super) fn generation(top: &Map<String, Value>, problems: &mut Vec<ProblemKin
         (Generation::of_version(&found), "0.3", Generation::V0_3)
     };
     known.unwrap_or_else(|| {
-        problems.push(ProblemKind::Generation { field, found: short(&found), read_as });
+        problems.push(QlogProblemKind::Generation { field, found: short(&found), read_as });
         nearest
     })
 }
 
 /// A trace's particulars, and how to read its events.
-pub(super) fn trace(map: Map<String, Value>, problems: &mut Vec<ProblemKind>) -> (Trace, Context) {
+pub(super) fn trace(
+    map: Map<String, Value>,
+    problems: &mut Vec<QlogProblemKind>,
+) -> (Trace, Context) {
     let mut context = Context::default();
     let mut fields = Fields { map, problems, unit: NANOS_PER_MS };
     let mut trace = Trace {
@@ -101,7 +107,7 @@ pub(super) fn trace(map: Map<String, Value>, problems: &mut Vec<ProblemKind>) ->
     fields.within("configuration", |fields| match fields.text("time_units").as_deref() {
         Some("us") => context.unit = 1e3,
         Some("ms") | None => {}
-        Some(other) => fields.problems.push(ProblemKind::Field {
+        Some(other) => fields.problems.push(QlogProblemKind::Field {
             name: "time_units",
             found: short(other),
             expected: "ms or us",
@@ -137,7 +143,7 @@ fn common(fields: &mut Fields<'_>, trace: &mut Trace, context: &mut Context) {
     }
     if let Some(name) = fields.text("time_format") {
         context.time = TimeFormat::named(&name).unwrap_or_else(|| {
-            fields.problems.push(ProblemKind::Field {
+            fields.problems.push(QlogProblemKind::Field {
                 name: "time_format",
                 found: short(&name),
                 expected: "relative, absolute or delta, or what the drafts call them",

@@ -1,7 +1,7 @@
 //! What a log is, and what it tells.
 
 use super::model::{Event, Trace};
-use super::problem::Problem;
+use super::problem::QlogProblem;
 
 /// Generations of the format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,5 +77,5 @@ pub enum Item {
     /// An event.
     Event(Event),
     /// Something is wrong; reading goes on.
-    Problem(Problem),
+    Problem(QlogProblem),
 }

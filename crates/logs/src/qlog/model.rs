@@ -20,6 +20,18 @@ pub enum Vantage {
     Unknown,
 }
 
+impl Vantage {
+    /// Its name in qlog.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Client => "client",
+            Self::Server => "server",
+            Self::Network => "network",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
 /// What holds for all events of a trace.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Trace {

@@ -4,18 +4,18 @@ use core::fmt;
 
 /// Something wrong, and its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
+pub struct QlogProblem {
     /// Line, from 1.
     pub line: u64,
     /// Byte offset in the file.
     pub offset: u64,
     /// What.
-    pub kind: ProblemKind,
+    pub kind: QlogProblemKind,
 }
 
 /// What can be wrong with a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ProblemKind {
+pub enum QlogProblemKind {
     /// The generation is not known; it is read as the nearest one.
     Generation {
         /// Which field tells it.
@@ -67,13 +67,15 @@ pub enum ProblemKind {
     },
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for QlogProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "line {}, byte {}: {}", self.line, self.offset, self.kind)
     }
 }
 
-impl fmt::Display for ProblemKind {
+impl core::error::Error for QlogProblem {}
+
+impl fmt::Display for QlogProblemKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Generation { field, found, read_as } => {

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use super::decode;
 use super::header::{self, Context};
 use super::item::{Container, FileInfo, Item};
-use super::problem::{Loss, Problem, ProblemKind, short};
+use super::problem::{Loss, QlogProblem, QlogProblemKind, short};
 use super::source::{BEGINNING, Source, event_begins};
 
 /// Longest event or header taken, in bytes.
@@ -80,15 +80,15 @@ impl<R: BufRead> Reader<R> {
         (self.source.line(), self.source.offset())
     }
 
-    fn problem(&mut self, (line, offset): (u64, u64), kind: ProblemKind) {
+    fn problem(&mut self, (line, offset): (u64, u64), kind: QlogProblemKind) {
         self.loss.problems += 1;
-        if let ProblemKind::Skipped { bytes, .. } | ProblemKind::Long { bytes } = kind {
+        if let QlogProblemKind::Skipped { bytes, .. } | QlogProblemKind::Long { bytes } = kind {
             self.loss.skipped_bytes += bytes;
         }
-        self.ready.push_back(Item::Problem(Problem { line, offset, kind }));
+        self.ready.push_back(Item::Problem(QlogProblem { line, offset, kind }));
     }
 
-    fn problems(&mut self, place: (u64, u64), kinds: Vec<ProblemKind>) {
+    fn problems(&mut self, place: (u64, u64), kinds: Vec<QlogProblemKind>) {
         for kind in kinds {
             self.problem(place, kind);
         }
@@ -102,7 +102,7 @@ impl<R: BufRead> Reader<R> {
         let Some(byte) = self.source.skip_blanks()? else {
             if self.state != State::Start {
                 let place = self.place();
-                self.problem(place, ProblemKind::Unfinished);
+                self.problem(place, QlogProblemKind::Unfinished);
             }
             self.state = State::Done;
             return Ok(());
@@ -169,9 +169,9 @@ impl<R: BufRead> Reader<R> {
         };
         self.field_bytes += bytes;
         if self.field_bytes > MAX_RECORD {
-            self.problem(place, ProblemKind::Long { bytes: bytes as u64 });
+            self.problem(place, QlogProblemKind::Long { bytes: bytes as u64 });
         } else if self.headed {
-            self.problem(place, ProblemKind::Late { field: short(&name) });
+            self.problem(place, QlogProblemKind::Late { field: short(&name) });
         } else {
             let into = if self.state == State::Trace { &mut self.fields } else { &mut self.top };
             into.insert(name, value);
@@ -203,7 +203,7 @@ impl<R: BufRead> Reader<R> {
         let place = self.place();
         if let Some(Value::String(description)) = self.fields.get("error_description") {
             let description = short(description);
-            self.problem(place, ProblemKind::TraceError { description });
+            self.problem(place, QlogProblemKind::TraceError { description });
         } else if !self.headed {
             self.begin_trace(place);
         }
@@ -255,7 +255,7 @@ impl<R: BufRead> Reader<R> {
             self.source.unread(&buffer[at..]);
             self.state = State::Events;
             let (bytes, why) = (at as u64, why.to_owned());
-            self.problem(place, ProblemKind::Skipped { bytes, why });
+            self.problem(place, QlogProblemKind::Skipped { bytes, why });
             return Ok(());
         }
         // The beginning of one may stand at the end.
@@ -297,10 +297,10 @@ impl<R: BufRead> Reader<R> {
             }
         }
         let bytes = self.source.offset() - place.1;
-        self.problem(place, ProblemKind::Skipped { bytes, why: why.to_owned() });
+        self.problem(place, QlogProblemKind::Skipped { bytes, why: why.to_owned() });
         if self.state == State::Done {
             let place = self.place();
-            self.problem(place, ProblemKind::Unfinished);
+            self.problem(place, QlogProblemKind::Unfinished);
         }
         Ok(())
     }
@@ -323,7 +323,7 @@ impl<R: BufRead> Reader<R> {
                 self.source.next()?;
                 bytes += 1;
             }
-            self.problem(place, ProblemKind::Long { bytes });
+            self.problem(place, QlogProblemKind::Long { bytes });
             self.buffer = buffer;
             return Ok(());
         }
@@ -343,7 +343,7 @@ impl<R: BufRead> Reader<R> {
                 Some(Err(error)) => {
                     let next = event_begins(&buffer, from + 1).unwrap_or(buffer.len());
                     let (bytes, why) = ((next - from) as u64, error.to_string());
-                    self.problem(here(from), ProblemKind::Skipped { bytes, why });
+                    self.problem(here(from), QlogProblemKind::Skipped { bytes, why });
                     from = next;
                 }
             }
@@ -378,7 +378,7 @@ impl<R: BufRead> Reader<R> {
             Ok(event) => {
                 if !self.headed {
                     self.headed = true;
-                    self.problem(place, ProblemKind::NoHeader);
+                    self.problem(place, QlogProblemKind::NoHeader);
                 }
                 self.loss.events += 1;
                 if matches!(event.data, super::Data::Other { .. }) {
@@ -388,7 +388,7 @@ impl<R: BufRead> Reader<R> {
             }
             Err(what) => {
                 self.loss.bad_events += 1;
-                self.problem(place, ProblemKind::NoEvent { what });
+                self.problem(place, QlogProblemKind::NoEvent { what });
             }
         }
         self.problems(place, problems);

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use units::Duration;
 
 use super::encode;
-use super::model::{Event, Trace, Vantage};
+use super::model::{Event, Trace};
 
 /// How a log is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -119,12 +119,7 @@ fn number(ms: f64) -> Value {
 }
 
 fn vantage(trace: &Trace) -> Value {
-    let kind = match trace.vantage {
-        Vantage::Client => "client",
-        Vantage::Server => "server",
-        Vantage::Network => "network",
-        Vantage::Unknown => "unknown",
-    };
+    let kind = trace.vantage.name();
     match trace.vantage_name.as_str() {
         "" => json!({ "type": kind }),
         name => json!({ "name": name, "type": kind }),

@@ -150,6 +150,14 @@ pub struct NoColumn(
     pub String,
 );
 
+impl core::fmt::Display for NoColumn {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "there is no column `{}`", self.0)
+    }
+}
+
+impl core::error::Error for NoColumn {}
+
 impl Columns {
     /// Names with commas between; units may be left out.
     ///

@@ -6,12 +6,12 @@ use units::Duration;
 
 use super::NANOS_PER_SECOND;
 use super::header::{Generation, Header};
-use super::problem::{ProblemKind, short};
+use super::problem::{SiftrProblemKind, short};
 use super::row::Row;
 use trace::pcapng::Way;
 
 /// What is wrong with a line, and the byte of it where.
-pub(super) type Wrong = (usize, ProblemKind);
+pub(super) type Wrong = (usize, SiftrProblemKind);
 
 /// Reads a row of text.
 pub(super) fn row(line: &str, header: &Header) -> Result<Row, Wrong> {
@@ -22,7 +22,7 @@ pub(super) fn row(line: &str, header: &Header) -> Result<Row, Wrong> {
         Generation::V2 => ("18", found == 18),
     };
     if !fits {
-        return Err((0, ProblemKind::Columns { found, expected }));
+        return Err((0, SiftrProblemKind::Columns { found, expected }));
     }
     let mut cells = Cells { line, at: 0 };
     match header.generation {
@@ -122,7 +122,8 @@ impl Cells<'_> {
         parse: impl FnOnce(&str) -> Option<T>,
     ) -> Result<T, Wrong> {
         let (at, cell) = self.next();
-        parse(cell).ok_or_else(|| (at, ProblemKind::Cell { name, found: short(cell), expected }))
+        parse(cell)
+            .ok_or_else(|| (at, SiftrProblemKind::Cell { name, found: short(cell), expected }))
     }
 
     fn number(&mut self, name: &'static str) -> Result<u32, Wrong> {

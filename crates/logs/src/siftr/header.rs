@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use units::Duration;
 
-use super::problem::{ProblemKind, short};
+use super::problem::{SiftrProblemKind, short};
 
 /// Generations of the format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -92,7 +92,7 @@ impl Header {
     pub(super) const BEGINS: &'static str = "enable_time_secs=";
 
     /// Reads the line; problems come with their place in it, and what they concern stays unset.
-    pub(super) fn parse(line: &str, problems: &mut Vec<(usize, ProblemKind)>) -> Self {
+    pub(super) fn parse(line: &str, problems: &mut Vec<(usize, SiftrProblemKind)>) -> Self {
         let mut header = Self::new(Generation::V1_3);
         let mut version = None;
         let (mut seconds, mut micros) = (0, 0);
@@ -164,7 +164,7 @@ impl Footer {
     /// Key with which every footer begins.
     pub(super) const BEGINS: &'static str = "disable_time_secs=";
 
-    pub(super) fn parse(line: &str, problems: &mut Vec<(usize, ProblemKind)>) -> Self {
+    pub(super) fn parse(line: &str, problems: &mut Vec<(usize, SiftrProblemKind)>) -> Self {
         let mut footer = Self::default();
         let (mut seconds, mut micros) = (0_u64, 0_u64);
         for (at, key, value) in pairs(line) {
@@ -200,7 +200,7 @@ impl Footer {
 
 /// `laddr;lport-faddr;fport,` of siftr, or
 /// `id,4|6,laddr,lport,faddr,fport,...;` of siftr2 (without `4|6` before 2.5).
-fn flows(at: usize, list: &str, problems: &mut Vec<(usize, ProblemKind)>) -> Vec<FlowInfo> {
+fn flows(at: usize, list: &str, problems: &mut Vec<(usize, SiftrProblemKind)>) -> Vec<FlowInfo> {
     let mut flows = Vec::new();
     let two = list.split(';').next().is_some_and(|first| first.contains(','));
     let mut place = at;
@@ -252,8 +252,8 @@ fn pairs(line: &str) -> impl Iterator<Item = (usize, &str, &str)> {
     })
 }
 
-fn not_a(name: &'static str, found: &str, expected: &'static str) -> ProblemKind {
-    ProblemKind::Cell { name, found: short(found), expected }
+fn not_a(name: &'static str, found: &str, expected: &'static str) -> SiftrProblemKind {
+    SiftrProblemKind::Cell { name, found: short(found), expected }
 }
 
 fn time(seconds: u64, micros: u64) -> Duration {

@@ -4,7 +4,7 @@ use core::fmt;
 
 /// Something wrong, and its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
+pub struct SiftrProblem {
     /// Line, from 1; 0 among rows that are not text.
     pub line: u64,
     /// Byte of the line, from 1.
@@ -12,12 +12,12 @@ pub struct Problem {
     /// Byte offset in the file.
     pub offset: u64,
     /// What.
-    pub kind: ProblemKind,
+    pub kind: SiftrProblemKind,
 }
 
 /// What can be wrong with a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ProblemKind {
+pub enum SiftrProblemKind {
     /// A row comes before any header: the format is taken from its columns.
     NoHeader,
     /// A cell is not what it should be.
@@ -50,7 +50,7 @@ pub enum ProblemKind {
     },
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for SiftrProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.line {
             0 => write!(f, "byte {}: {}", self.offset, self.kind),
@@ -59,7 +59,9 @@ impl fmt::Display for Problem {
     }
 }
 
-impl fmt::Display for ProblemKind {
+impl core::error::Error for SiftrProblem {}
+
+impl fmt::Display for SiftrProblemKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoHeader => f.write_str("a row before any header"),

@@ -6,7 +6,7 @@ use std::io::{self, BufRead, Read};
 
 use super::columns::{row, row_of_words};
 use super::header::{Footer, Generation, Header};
-use super::problem::{Loss, Problem, ProblemKind};
+use super::problem::{Loss, SiftrProblem, SiftrProblemKind};
 use super::row::Row;
 use crate::lines::skip_line;
 use trace::pcapng::Way;
@@ -28,7 +28,7 @@ pub enum Item {
     /// The last line.
     Footer(Footer),
     /// Something is wrong; reading goes on.
-    Problem(Problem),
+    Problem(SiftrProblem),
 }
 
 /// Reads a log; memory is bounded whatever the file is.
@@ -74,10 +74,10 @@ impl<R: BufRead> Reader<R> {
         &self.loss
     }
 
-    fn problem(&mut self, at: usize, kind: ProblemKind) {
+    fn problem(&mut self, at: usize, kind: SiftrProblemKind) {
         self.loss.problems += 1;
         let (line, column, offset) = (self.number, at + 1, self.offset + at as u64);
-        self.ready.push_back(Item::Problem(Problem { line, column, offset, kind }));
+        self.ready.push_back(Item::Problem(SiftrProblem { line, column, offset, kind }));
     }
 
     fn row(&mut self, row: Row) {
@@ -98,13 +98,13 @@ impl<R: BufRead> Reader<R> {
         if line.len() == MAX_LINE && line.last() != Some(&b'\n') {
             bytes += skip_line(&mut self.input)?;
             self.loss.bad_lines += 1;
-            self.problem(0, ProblemKind::Long { bytes });
+            self.problem(0, SiftrProblemKind::Long { bytes });
         } else {
             let ended = line.pop_if(|byte| *byte == b'\n').is_some();
             line.pop_if(|byte| *byte == b'\r');
             self.take_line(&readable(&line));
             if !ended {
-                self.problem(line.len(), ProblemKind::Unfinished);
+                self.problem(line.len(), SiftrProblemKind::Unfinished);
             }
         }
         self.line = line;
@@ -142,13 +142,14 @@ impl<R: BufRead> Reader<R> {
                 ..Header::new(generation)
             });
             if self.header.is_some() {
-                self.problem(0, ProblemKind::NoHeader);
+                self.problem(0, SiftrProblemKind::NoHeader);
             }
         }
         let Some(header) = &self.header else {
             self.loss.bad_lines += 1;
             let found = line.split(',').count();
-            return self.problem(0, ProblemKind::Columns { found, expected: "18 or 26 to 28" });
+            return self
+                .problem(0, SiftrProblemKind::Columns { found, expected: "18 or 26 to 28" });
         };
         match row(line, header) {
             Ok(row) => self.row(row),
@@ -180,7 +181,7 @@ impl<R: BufRead> Reader<R> {
         }
         if skipped > 0 {
             self.loss.skipped_bytes += skipped;
-            self.problem(0, ProblemKind::Skipped { bytes: skipped });
+            self.problem(0, SiftrProblemKind::Skipped { bytes: skipped });
             self.offset += skipped;
         }
         let going_on = !bytes.is_empty();

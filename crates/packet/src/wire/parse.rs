@@ -93,7 +93,7 @@ pub fn parse_cut(bytes: &[u8], original: usize, link: Link) -> Result<Parsed<'_>
     let start = ip_start(bytes, link)?;
     let (ip, _) = LaxIpSlice::from_slice(&bytes[start..]).map_err(|err| match err {
         ip::LaxHeaderSliceError::Len(len) => WireError::cut(start, &len),
-        ip::LaxHeaderSliceError::Content(_) => WireError::at(start, Problem::NotIp),
+        ip::LaxHeaderSliceError::Content(_) => WireError::at(start, WireProblem::NotIp),
     })?;
     // Bytes of IP headers, what the length field says (0: nothing), ECN bits, identification.
     let (version, headers, told, ecn, id) = match &ip {
@@ -120,15 +120,15 @@ pub fn parse_cut(bytes: &[u8], original: usize, link: Link) -> Result<Parsed<'_>
     };
     let tcp_start = start + headers;
     if ip.is_fragmenting_payload() {
-        return Err(WireError::at(tcp_start, Problem::Fragment));
+        return Err(WireError::at(tcp_start, WireProblem::Fragment));
     }
     if ip.payload_ip_number() != IpNumber::TCP {
-        return Err(WireError::at(tcp_start, Problem::NotTcp(ip.payload_ip_number().0)));
+        return Err(WireError::at(tcp_start, WireProblem::NotTcp(ip.payload_ip_number().0)));
     }
     let captured = ip.payload().payload;
     let Some(header) = captured.first_chunk::<TCP_HEADER>() else {
         let needed = TCP_HEADER - captured.len();
-        return Err(WireError::at(tcp_start, Problem::Cut { needed }));
+        return Err(WireError::at(tcp_start, WireProblem::Cut { needed }));
     };
     let header_len = usize::from(header[12] >> 4) * 4;
     // What the capture cut off still counts.
@@ -138,7 +138,7 @@ pub fn parse_cut(bytes: &[u8], original: usize, link: Link) -> Result<Parsed<'_>
         .checked_sub(header_len.max(TCP_HEADER))
         .filter(|_| header_len >= TCP_HEADER)
         .and_then(|len| u32::try_from(len).ok())
-        .ok_or(WireError::at(tcp_start + 12, Problem::BadLength))?;
+        .ok_or(WireError::at(tcp_start + 12, WireProblem::BadLength))?;
 
     let word = |at: usize| {
         u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]])
@@ -199,7 +199,7 @@ fn ip_start(bytes: &[u8], link: Link) -> Result<usize, WireError> {
     if let Some(mut at) = ether_type {
         loop {
             let Some(&[high, low]) = bytes.get(at..at + 2) else {
-                return Err(WireError::at(at, Problem::Cut { needed: at + 2 - bytes.len() }));
+                return Err(WireError::at(at, WireProblem::Cut { needed: at + 2 - bytes.len() }));
             };
             match u16::from_be_bytes([high, low]) {
                 0x0800 | 0x86dd => break,
@@ -214,19 +214,19 @@ fn ip_start(bytes: &[u8], link: Link) -> Result<usize, WireError> {
                     start += 8;
                     match bytes.get(at..at + 2) {
                         Some([0x00, 0x21 | 0x57]) => break,
-                        Some(_) => return Err(WireError::at(at, Problem::NotIp)),
+                        Some(_) => return Err(WireError::at(at, WireProblem::NotIp)),
                         None => {
                             let needed = at + 2 - bytes.len();
-                            return Err(WireError::at(bytes.len(), Problem::Cut { needed }));
+                            return Err(WireError::at(bytes.len(), WireProblem::Cut { needed }));
                         }
                     }
                 }
-                _ => return Err(WireError::at(at, Problem::NotIp)),
+                _ => return Err(WireError::at(at, WireProblem::NotIp)),
             }
         }
     }
     if start > bytes.len() {
-        return Err(WireError::at(bytes.len(), Problem::Cut { needed: start - bytes.len() }));
+        return Err(WireError::at(bytes.len(), WireProblem::Cut { needed: start - bytes.len() }));
     }
     Ok(start)
 }
@@ -237,12 +237,12 @@ pub struct WireError {
     /// Byte of the packet, counted from 0, where the trouble begins.
     pub offset: usize,
     /// What is wrong there.
-    pub problem: Problem,
+    pub problem: WireProblem,
 }
 
 /// What is wrong with a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Problem {
+pub enum WireProblem {
     /// The bytes end within a header.
     Cut {
         /// Bytes missing.
@@ -259,13 +259,13 @@ pub enum Problem {
 }
 
 impl WireError {
-    const fn at(offset: usize, problem: Problem) -> Self {
+    const fn at(offset: usize, problem: WireProblem) -> Self {
         Self { offset, problem }
     }
 
     fn cut(layer: usize, err: &LenError) -> Self {
         let needed = err.required_len.saturating_sub(err.len);
-        Self::at(layer + err.layer_start_offset, Problem::Cut { needed })
+        Self::at(layer + err.layer_start_offset, WireProblem::Cut { needed })
     }
 }
 
@@ -273,13 +273,13 @@ impl fmt::Display for WireError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "byte {}: ", self.offset)?;
         match self.problem {
-            Problem::Cut { needed } => {
+            WireProblem::Cut { needed } => {
                 write!(f, "the packet ends {needed} bytes short of a header")
             }
-            Problem::NotIp => f.write_str("expected an IPv4 or IPv6 header"),
-            Problem::NotTcp(number) => write!(f, "expected TCP (6), found protocol {number}"),
-            Problem::Fragment => f.write_str("expected a whole packet, found a fragment"),
-            Problem::BadLength => {
+            WireProblem::NotIp => f.write_str("expected an IPv4 or IPv6 header"),
+            WireProblem::NotTcp(number) => write!(f, "expected TCP (6), found protocol {number}"),
+            WireProblem::Fragment => f.write_str("expected a whole packet, found a fragment"),
+            WireProblem::BadLength => {
                 f.write_str("the length of the TCP header is below 20 bytes or beyond the packet")
             }
         }

@@ -88,7 +88,7 @@ fn a_cut_off_packet_keeps_its_length() {
     assert_eq!(seen.payload.len(), 96 - 40);
 
     let cut = parse(&bytes[..30], Link::Raw).unwrap_err();
-    assert_eq!(cut, WireError { offset: 20, problem: Problem::Cut { needed: 10 } });
+    assert_eq!(cut, WireError { offset: 20, problem: WireProblem::Cut { needed: 10 } });
 }
 
 #[test]
@@ -171,10 +171,10 @@ fn the_header_below_is_stripped_by_link_type() {
 fn what_is_not_tcp_is_told_with_its_place() {
     let error = |bytes: &[u8], link| parse(bytes, link).unwrap_err();
     let at = |offset, problem| WireError { offset, problem };
-    assert_eq!(error(&[], Link::Raw), at(0, Problem::Cut { needed: 1 }));
-    assert_eq!(error(&[0x15; 40], Link::Raw), at(0, Problem::NotIp));
+    assert_eq!(error(&[], Link::Raw), at(0, WireProblem::Cut { needed: 1 }));
+    assert_eq!(error(&[0x15; 40], Link::Raw), at(0, WireProblem::NotIp));
     let arp = [&[0; 12][..], &[8, 6], &[0; 28]].concat();
-    assert_eq!(error(&arp, Link::Ethernet), at(12, Problem::NotIp));
+    assert_eq!(error(&arp, Link::Ethernet), at(12, WireProblem::NotIp));
 
     let good = bytes_of(&Segment::default(), &linux_pair(), 1);
     let changed = |at: usize, to: u8| {
@@ -182,10 +182,10 @@ fn what_is_not_tcp_is_told_with_its_place() {
         bytes[at] = to;
         bytes
     };
-    assert_eq!(error(&changed(9, 17), Link::Raw), at(20, Problem::NotTcp(17)));
-    assert_eq!(error(&changed(6, 0x20), Link::Raw), at(20, Problem::Fragment));
-    assert_eq!(error(&changed(32, 0x40), Link::Raw), at(32, Problem::BadLength));
-    assert_eq!(error(&changed(32, 0x60), Link::Raw), at(32, Problem::BadLength));
+    assert_eq!(error(&changed(9, 17), Link::Raw), at(20, WireProblem::NotTcp(17)));
+    assert_eq!(error(&changed(6, 0x20), Link::Raw), at(20, WireProblem::Fragment));
+    assert_eq!(error(&changed(32, 0x40), Link::Raw), at(32, WireProblem::BadLength));
+    assert_eq!(error(&changed(32, 0x60), Link::Raw), at(32, WireProblem::BadLength));
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! What is kept of one flow.
 
 use charts::thin::{Curve, Span, Spans};
-use logs::csv::cause_name;
 use packet::{Flags, Segment};
 use record::{Cause, Event, Purpose, SenderState, SentKind, Who};
 use units::{HostId, Instant, Offset, SeqNum};
@@ -334,7 +333,7 @@ pub(super) fn cause_word(number: u32) -> String {
         Cause::WindowProbe,
     ];
     let cause = all.into_iter().find(|cause| *cause as u32 == number);
-    cause.map_or(String::new(), |cause| cause_name(cause).replace('_', " "))
+    cause.map_or(String::new(), |cause| cause.name().replace('_', " "))
 }
 
 /// The changes of a window that are told one by one, and whether they cost throughput.

@@ -137,7 +137,7 @@ fn mathis() -> Result<Vec<Part>, CaseError> {
     for (every, title) in [(1, "ACK every packet"), (2, "ACK every other packet")] {
         let curves = pictures::quic_curves(every)?;
         let path = mathis::document_path()?;
-        let plain = ExtraRtts::new(0.0).map_err(|unfit| CaseError(format!("{unfit:?}")))?;
+        let plain = ExtraRtts::new(0.0).map_err(|unfit| CaseError(unfit.to_string()))?;
         let formula = sawtooth(&path, plain, &curves);
         let lossy = match every {
             1 => ExtraRtts::EVERY_PACKET,

@@ -76,9 +76,9 @@ pub fn execute_with_series<E: Send>(
             }
             let error = match simulate(study, run, &mut at_hand, series, stop) {
                 Ok((row, series)) => keep(row, series).err().map(Broken::Kept),
-                Err(Fault::Scenario(errors)) => Some(Broken::Scenario(run, errors)),
-                Err(Fault::Run(message)) => Some(Broken::Run(run, message)),
-                Err(Fault::Stopped) => None,
+                Err(RunFault::Scenario(errors)) => Some(Broken::Scenario(run, errors)),
+                Err(RunFault::Run(message)) => Some(Broken::Run(run, message)),
+                Err(RunFault::Stopped) => None,
             };
             if let Some(error) = error {
                 over.store(true, Ordering::Relaxed);
@@ -100,7 +100,7 @@ pub fn execute_with_series<E: Send>(
 }
 
 /// Why there is no row.
-enum Fault {
+enum RunFault {
     Scenario(Vec<ScenarioError>),
     Run(String),
     Stopped,
@@ -132,8 +132,8 @@ fn simulate(
     at_hand: &mut AtHand,
     series: Option<&Plan>,
     stop: &AtomicBool,
-) -> Result<Done, Fault> {
-    let scenario = at_hand.scenario(study, run).map_err(Fault::Scenario)?;
+) -> Result<Done, RunFault> {
+    let scenario = at_hand.scenario(study, run).map_err(RunFault::Scenario)?;
     let mut told = series.map(|plan| SenderSeries::new(scenario, plan));
     // A fault of the program in one run must not take the others with it.
     let work = || {
@@ -148,11 +148,11 @@ fn simulate(
         Ok::<_, RunError>((outcome, report))
     };
     let (outcome, sharing) = catch_unwind(AssertUnwindSafe(work))
-        .map_err(|_| Fault::Run("the program failed, which is a fault of its own".to_owned()))?
+        .map_err(|_| RunFault::Run("the program failed, which is a fault of its own".to_owned()))?
         .map_err(|error| match error {
-            RunError::Stopped => Fault::Stopped,
-            RunError::Controller(_) => Fault::Run(error.to_string()),
-            _ => Fault::Run(format!("the scenario cannot be run: {error}")),
+            RunError::Stopped => RunFault::Stopped,
+            RunError::Controller(_) => RunFault::Run(error.to_string()),
+            _ => RunFault::Run(format!("the scenario cannot be run: {error}")),
         })?;
     let series = told.map(|told| {
         let mut csv = Vec::new();

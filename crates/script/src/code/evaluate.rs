@@ -29,7 +29,7 @@ impl fmt::Display for Value {
 
 /// Why a line does not hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Failure {
+pub(crate) enum EvaluationError {
     /// The condition of an `assert` is false: the names in it with their values.
     False {
         /// The condition.
@@ -59,7 +59,7 @@ pub(crate) struct Environment {
     variables: BTreeMap<String, Value>,
 }
 
-type Result<T> = core::result::Result<T, Failure>;
+type Result<T> = core::result::Result<T, EvaluationError>;
 
 /// Runs lines; `known` gives what the names of a run stand for.
 pub(crate) fn run(
@@ -79,7 +79,7 @@ pub(crate) fn run(
                         Some(message) => Some(look.value(message)?.to_string()),
                         None => None,
                     };
-                    return Err(Failure::False {
+                    return Err(EvaluationError::False {
                         span: condition.span,
                         values: names.join(", "),
                         message,
@@ -118,11 +118,11 @@ impl Look<'_> {
             .get(name)
             .cloned()
             .or_else(|| constant.or_else(|| (self.known)(name)).map(Value::Int))
-            .ok_or_else(|| Failure::Unknown { span, name: name.to_owned() })
+            .ok_or_else(|| EvaluationError::Unknown { span, name: name.to_owned() })
     }
 
     fn value(&self, node: &Node) -> Result<Value> {
-        let senseless = |why| Failure::Senseless { span: node.span, why };
+        let senseless = |why| EvaluationError::Senseless { span: node.span, why };
         Ok(match &node.kind {
             NodeKind::Int(n) => Value::Int(*n),
             NodeKind::Text(text) => Value::Text(text.clone()),
@@ -172,7 +172,12 @@ impl Look<'_> {
                     ("max", Some(numbers)) => numbers.iter().copied().max(),
                     ("str", Some(&[n])) => return Ok(Value::Text(n.to_string())),
                     ("abs" | "int" | "min" | "max" | "str", _) => None,
-                    _ => return Err(Failure::Unknown { span: node.span, name: name.clone() }),
+                    _ => {
+                        return Err(EvaluationError::Unknown {
+                            span: node.span,
+                            name: name.clone(),
+                        });
+                    }
                 };
                 Value::Int(result.ok_or(senseless("these values do not fit the function"))?)
             }
@@ -221,7 +226,12 @@ fn compare(left: &Value, comparison: Comparison, right: &Value, span: Span) -> R
     let order = match (left, right) {
         (Value::Int(left), Value::Int(right)) => left.cmp(right),
         (Value::Text(left), Value::Text(right)) => left.cmp(right),
-        _ => return Err(Failure::Senseless { span, why: "these values cannot be compared" }),
+        _ => {
+            return Err(EvaluationError::Senseless {
+                span,
+                why: "these values cannot be compared",
+            });
+        }
     };
     Ok(match comparison {
         Comparison::Equal => order.is_eq(),
@@ -234,7 +244,7 @@ fn compare(left: &Value, comparison: Comparison, right: &Value, span: Span) -> R
 }
 
 fn calculate(left: &Value, operator: Operator, right: &Value, span: Span) -> Result<Value> {
-    let senseless = |why| Failure::Senseless { span, why };
+    let senseless = |why| EvaluationError::Senseless { span, why };
     let (left, right) = match (left, right) {
         (Value::Int(left), Value::Int(right)) => (*left, *right),
         (Value::Text(text), values) if operator == Operator::Rest => {
@@ -330,7 +340,9 @@ mod tests {
     #[test]
     fn what_is_false_is_told_with_its_values() {
         let code = "assert 1 <= tcpi_snd_cwnd <= 6, 'cwnd is %d, 100%%' % tcpi_snd_cwnd";
-        let Err(Failure::False { values, message, span }) = check(code) else { panic!("false") };
+        let Err(EvaluationError::False { values, message, span }) = check(code) else {
+            panic!("false")
+        };
         assert_eq!(values, "tcpi_snd_cwnd = 7");
         assert_eq!(message.as_deref(), Some("cwnd is 7, 100%"));
         assert_eq!(&code[span.start..span.end], "1 <= tcpi_snd_cwnd <= 6");
@@ -338,9 +350,9 @@ mod tests {
 
     #[test]
     fn names_that_mean_nothing_and_senseless_values_are_told() {
-        assert!(matches!(check("assert tcpi_oops == 1"), Err(Failure::Unknown { .. })));
+        assert!(matches!(check("assert tcpi_oops == 1"), Err(EvaluationError::Unknown { .. })));
         for code in ["x = 1 // 0", "x = 'a' * 2", "assert 'a' < 1", "x = 1 << 99"] {
-            assert!(matches!(check(code), Err(Failure::Senseless { .. })), "{code}");
+            assert!(matches!(check(code), Err(EvaluationError::Senseless { .. })), "{code}");
         }
     }
 

@@ -8,7 +8,7 @@ use units::{Bytes, Duration};
 
 use super::{Result, Runner, Stop};
 use crate::ast::Statement;
-use crate::code::{self, Failure};
+use crate::code::{self, EvaluationError};
 
 /// TCP_INFINITE_SSTHRESH.
 const SSTHRESH_UNSET: i64 = 0x7fff_ffff;
@@ -27,11 +27,11 @@ impl Runner<'_> {
         };
         match code::run(statements, &mut self.environment, &known) {
             Ok(()) => Ok(()),
-            Err(Failure::Unknown { span, name }) => {
+            Err(EvaluationError::Unknown { span, name }) => {
                 self.unsupported(span, format!("`{name}` is not known here"))
             }
-            Err(Failure::Senseless { span, why }) => Err(Stop::Failed(self.at(span, why))),
-            Err(Failure::False { span, values, message }) => {
+            Err(EvaluationError::Senseless { span, why }) => Err(Stop::Failed(self.at(span, why))),
+            Err(EvaluationError::False { span, values, message }) => {
                 let values = if values.is_empty() { "what is false".to_owned() } else { values };
                 let said = message.map(|message| format!("the script says: {message}"));
                 let error = self.at(span, "this is not so").found(values);

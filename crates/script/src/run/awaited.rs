@@ -151,7 +151,8 @@ impl Runner<'_> {
         };
         let next = self.world.next_deadline().map(|(at, purpose)| {
             let at = wording::seconds(self.world.script_time(at));
-            format!("the next timer ({purpose:?}) fires at {at} s")
+            let timer = purpose.name().replace('_', " ");
+            format!("the next timer ({timer}) fires at {at} s")
         });
         error.hint(next.or(Some("no timer runs: nothing will be sent by itself".to_owned())))
     }

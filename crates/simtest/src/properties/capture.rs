@@ -2,7 +2,7 @@
 //! without a word.
 
 use packet::wire::parse_cut;
-use trace::capture::{Item, ProblemKind, Reader};
+use trace::capture::{CaptureProblemKind, Item, Reader};
 
 /// Reads `input`.
 ///
@@ -28,7 +28,7 @@ pub fn check(input: &[u8]) {
             Item::Problem(problem) => {
                 problems += 1;
                 assert!(problem.offset <= input.len() as u64, "{problem}");
-                assert!(!matches!(problem.kind, ProblemKind::Packed { .. }));
+                assert!(!matches!(problem.kind, CaptureProblemKind::Packed { .. }));
                 let _ = problem.to_string();
             }
         }

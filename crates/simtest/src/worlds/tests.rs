@@ -141,16 +141,16 @@ fn a_broken_law_is_reported_and_made_small() {
 fn a_panic_is_a_failure_like_any_other() {
     let failure = judge_by(&draw(1, 0), |scenario| panic!("seed {}", scenario.seed)).0.unwrap_err();
     let other = judge_by(&draw(1, 1), |scenario| panic!("seed {}", scenario.seed)).0.unwrap_err();
-    assert!(matches!(&failure, Failure::Panicked(message) if message.starts_with("seed ")));
+    assert!(matches!(&failure, WorldFailure::Panicked(message) if message.starts_with("seed ")));
     // Another number in it does not make it another fault.
     assert_ne!(failure, other);
     assert_eq!(failure.kind(), other.kind());
-    assert_ne!(failure.kind(), Failure::Endless.kind());
+    assert_ne!(failure.kind(), WorldFailure::Endless.kind());
 }
 
 #[test]
 fn what_is_no_scenario_is_refused() {
-    assert!(matches!(judge("seed = 1"), Err(Failure::Refused(_))));
+    assert!(matches!(judge("seed = 1"), Err(WorldFailure::Refused(_))));
 }
 
 const PLAIN: &str = r#"

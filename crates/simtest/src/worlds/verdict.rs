@@ -88,7 +88,7 @@ impl Passed {
 
 /// What is wrong with a world.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Failure {
+pub enum WorldFailure {
     /// The text is no scenario.
     Refused(String),
     /// The run broke laws, in the order in which that was found.
@@ -103,7 +103,7 @@ pub enum Failure {
     Panicked(String),
 }
 
-impl Failure {
+impl WorldFailure {
     /// Two failures of one kind are taken for the same fault.
     pub(super) fn kind(&self) -> String {
         match self {
@@ -123,7 +123,7 @@ impl Failure {
     }
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for WorldFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Refused(errors) => write!(f, "no scenario: {errors}"),
@@ -139,11 +139,13 @@ impl fmt::Display for Failure {
     }
 }
 
+impl core::error::Error for WorldFailure {}
+
 /// Judges the scenario of this text.
 ///
 /// # Errors
 /// What is wrong with it, or with its run.
-pub fn judge(text: &str) -> Result<Passed, Failure> {
+pub fn judge(text: &str) -> Result<Passed, WorldFailure> {
     judge_by(text, describe).0
 }
 
@@ -151,14 +153,14 @@ pub fn judge(text: &str) -> Result<Passed, Failure> {
 pub(super) type Laws = fn(&Scenario) -> World;
 
 /// Judges by other laws; the number says how many steps the run took.
-pub(super) fn judge_by(text: &str, laws: Laws) -> (Result<Passed, Failure>, u64) {
+pub(super) fn judge_by(text: &str, laws: Laws) -> (Result<Passed, WorldFailure>, u64) {
     let mut steps = Steps::default();
     (run(text, laws, &mut steps), steps.taken)
 }
 
-fn run(text: &str, laws: Laws, steps: &mut Steps) -> Result<Passed, Failure> {
+fn run(text: &str, laws: Laws, steps: &mut Steps) -> Result<Passed, WorldFailure> {
     let loaded = scenario::load(text, "world", &Overrides::default()).map_err(|errors| {
-        Failure::Refused(errors.iter().map(|error| format!("{error}\n")).collect())
+        WorldFailure::Refused(errors.iter().map(|error| format!("{error}\n")).collect())
     })?;
     let scenario = &loaded.scenario;
     let run = AssertUnwindSafe(|| run_against(scenario, &laws(scenario), steps));
@@ -167,19 +169,19 @@ fn run(text: &str, laws: Laws, steps: &mut Steps) -> Result<Passed, Failure> {
         Ok(Err(AuditError::Run(RunError::Stopped))) => {
             // Keepalive probes and their answers may go on for ever.
             let endless = scenario.flows.iter().any(|flow| postpones_probes(scenario, flow));
-            return if endless { Ok(Passed::default()) } else { Err(Failure::Endless) };
+            return if endless { Ok(Passed::default()) } else { Err(WorldFailure::Endless) };
         }
-        Ok(Err(AuditError::Run(error))) => return Err(Failure::Refused(error.to_string())),
+        Ok(Err(AuditError::Run(error))) => return Err(WorldFailure::Refused(error.to_string())),
         Ok(Err(AuditError::Rejected(Rejection::World(error)))) => {
-            return Err(Failure::Refused(format!("{error:?}")));
+            return Err(WorldFailure::Refused(error.to_string()));
         }
         Ok(Err(AuditError::Rejected(Rejection::Record(found)))) => {
-            return Err(Failure::Broke(found));
+            return Err(WorldFailure::Broke(found));
         }
-        Err(payload) => return Err(Failure::Panicked(message(payload.as_ref()))),
+        Err(payload) => return Err(WorldFailure::Panicked(message(payload.as_ref()))),
     };
-    waits_for_nothing(scenario, &outcome).map_err(Failure::Stalled)?;
-    delivered(scenario, &outcome, &summary.flows).map_err(Failure::Undelivered)?;
+    waits_for_nothing(scenario, &outcome).map_err(WorldFailure::Stalled)?;
+    delivered(scenario, &outcome, &summary.flows).map_err(WorldFailure::Undelivered)?;
     let ended = scenario.flows.iter().all(|flow| must_end(scenario, flow));
     Ok(Passed::one(&outcome, &summary, steps, ended))
 }

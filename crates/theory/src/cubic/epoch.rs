@@ -3,7 +3,7 @@
 use units::maths;
 
 use super::{BETA, C};
-use crate::Unfit;
+use crate::TheoryError;
 use crate::aimd::Aimd;
 
 /// The curves of CUBIC between two losses. Windows are in segments, times in seconds since the
@@ -19,10 +19,10 @@ impl Epoch {
     ///
     /// # Errors
     /// If either is not a number above 0, or the window is less than one segment.
-    pub fn new(w_max: f64, rtt: f64) -> Result<Self, Unfit> {
+    pub fn new(w_max: f64, rtt: f64) -> Result<Self, TheoryError> {
         match () {
-            () if !(w_max.is_finite() && w_max >= 1.0) => Err(Unfit::NoWindow),
-            () if !(rtt.is_finite() && rtt > 0.0) => Err(Unfit::NoRtt),
+            () if !(w_max.is_finite() && w_max >= 1.0) => Err(TheoryError::NoWindow),
+            () if !(rtt.is_finite() && rtt > 0.0) => Err(TheoryError::NoRtt),
             () => Ok(Self { w_max, rtt }),
         }
     }

@@ -5,26 +5,26 @@ use core::fmt;
 use packet::wire::WireError;
 
 use super::VERSION;
-use crate::blocks::Fault;
+use crate::blocks::BlockFault;
 
 /// Something wrong, and its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Problem {
+pub struct BblogProblem {
     /// Byte offset in the file.
     pub offset: u64,
     /// What.
-    pub kind: ProblemKind,
+    pub kind: BblogProblemKind,
 }
 
 /// What can be wrong with a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ProblemKind {
+pub enum BblogProblemKind {
     /// Bytes that are no block were skipped.
     Skipped {
         /// How many.
         bytes: u64,
         /// What was wrong with the first of them.
-        fault: Fault,
+        fault: BlockFault,
     },
     /// A block comes before any section header: the byte order is a guess.
     NoSection,
@@ -83,13 +83,15 @@ pub enum ProblemKind {
     },
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for BblogProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "byte {}: {}", self.offset, self.kind)
     }
 }
 
-impl fmt::Display for ProblemKind {
+impl core::error::Error for BblogProblem {}
+
+impl fmt::Display for BblogProblemKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Skipped { bytes, fault } => write!(f, "{bytes} bytes skipped: {fault}"),

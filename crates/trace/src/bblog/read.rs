@@ -9,7 +9,7 @@ use units::Duration;
 
 use super::connection::text;
 use super::hz::Clocks;
-use super::loss::{Loss, Problem, ProblemKind};
+use super::loss::{BblogProblem, BblogProblemKind, Loss};
 use super::{Connection, Event, Hz, Info, MAX_BLOCK, PEN, Section, VERSION, kind};
 use crate::blocks::{
     Blocks, CUSTOM, ENHANCED_PACKET, Found, INTERFACE_DESCRIPTION, Options, Order, RawOption,
@@ -28,7 +28,7 @@ pub enum Item {
     /// A record.
     Record(Record),
     /// Something is wrong; reading goes on.
-    Problem(Problem),
+    Problem(BblogProblem),
 }
 
 /// The state of a connection at an event.
@@ -114,9 +114,9 @@ impl<R: Read> Reader<R> {
         self.clocks.hz()
     }
 
-    fn problem(&mut self, offset: u64, kind: ProblemKind) {
+    fn problem(&mut self, offset: u64, kind: BblogProblemKind) {
         self.loss.problems += 1;
-        self.ready.push_back(Item::Problem(Problem { offset, kind }));
+        self.ready.push_back(Item::Problem(BblogProblem { offset, kind }));
     }
 
     fn block(&mut self, offset: u64, kind: u32) {
@@ -132,7 +132,7 @@ impl<R: Read> Reader<R> {
         let order = self.blocks.order();
         if !self.in_section && kind != SECTION_HEADER {
             self.in_section = true;
-            self.problem(offset, ProblemKind::NoSection);
+            self.problem(offset, BblogProblemKind::NoSection);
         }
         // 16 bytes of magic, version and length; 8 of link type and length; 20 of a packet's
         // place; 8 of number and type.
@@ -146,7 +146,7 @@ impl<R: Read> Reader<R> {
             }
         };
         if body.len() < least {
-            return self.problem(offset, ProblemKind::Short { bytes: body.len() });
+            return self.problem(offset, BblogProblemKind::Short { bytes: body.len() });
         }
         match kind {
             SECTION_HEADER => self.section(offset, &body[16..], order),
@@ -162,12 +162,12 @@ impl<R: Read> Reader<R> {
         let mut wrong = None;
         for found in Options::new(options, order) {
             let Ok(found) = found else {
-                wrong = wrong.or(Some(ProblemKind::Option));
+                wrong = wrong.or(Some(BblogProblemKind::Option));
                 break;
             };
             let expect = |value: &[u8], expected| {
                 let found = value.len();
-                (found != expected).then_some(ProblemKind::Length { found, expected })
+                (found != expected).then_some(BblogProblemKind::Length { found, expected })
             };
             let Some((kind, value)) = netflix(&found) else {
                 match found.code {
@@ -214,12 +214,12 @@ impl<R: Read> Reader<R> {
             self.problem(offset, wrong);
         }
         if let Some(found) = version {
-            self.problem(offset, ProblemKind::Version { found });
+            self.problem(offset, BblogProblemKind::Version { found });
         }
         match dump_info {
             // No fault of a section without records: it may be another program's.
             None => self.untold = Some(offset),
-            Some(None) => self.problem(offset, ProblemKind::Family),
+            Some(None) => self.problem(offset, BblogProblemKind::Family),
             Some(Some(_)) => {}
         }
     }
@@ -254,7 +254,7 @@ impl<R: Read> Reader<R> {
     fn packet(&mut self, offset: u64, body: &[u8], order: Order) {
         let captured = order.u32(body, 12) as usize;
         let Some(data) = body[20..].get(..captured) else {
-            return self.problem(offset, ProblemKind::Short { bytes: body.len() });
+            return self.problem(offset, BblogProblemKind::Short { bytes: body.len() });
         };
         let options = body[20..].get(captured.next_multiple_of(4)..).unwrap_or_default();
         let (info, way) = match self.record(offset, options, order) {
@@ -277,7 +277,7 @@ impl<R: Read> Reader<R> {
         let packet = match parse(data, interface.link.unwrap_or(Link::Loopback)) {
             Ok(parsed) => Some(Packet { way, between: parsed.between, segment: parsed.segment }),
             Err(error) => {
-                self.problem(offset, ProblemKind::Packet(error));
+                self.problem(offset, BblogProblemKind::Packet(error));
                 None
             }
         };
@@ -300,10 +300,10 @@ impl<R: Read> Reader<R> {
                     let at = self.time(&info);
                     self.tell(Record { offset, at, info, packet: None });
                 }
-                (None, _) => self.problem(offset, ProblemKind::NoRecord),
+                (None, _) => self.problem(offset, BblogProblemKind::NoRecord),
             },
             kind::SKIPPED_BLOCK if rest.len() < 4 => {
-                self.problem(offset, ProblemKind::Short { bytes: body.len() });
+                self.problem(offset, BblogProblemKind::Short { bytes: body.len() });
             }
             kind::SKIPPED_BLOCK => {
                 let lost = u64::from(Order::Little.u32(rest, 0));
@@ -319,7 +319,7 @@ impl<R: Read> Reader<R> {
         let (mut info, mut way, mut wrong) = (None, None, None);
         for found in Options::new(options, order) {
             let Ok(found) = found else {
-                wrong = wrong.or(Some(ProblemKind::Option));
+                wrong = wrong.or(Some(BblogProblemKind::Option));
                 break;
             };
             match netflix(&found) {
@@ -327,7 +327,7 @@ impl<R: Read> Reader<R> {
                     Some(bytes) if value.len() == Info::LEN => info = Some(Info::decode(bytes)),
                     _ => {
                         let (found, expected) = (value.len(), Info::LEN);
-                        wrong = wrong.or(Some(ProblemKind::Length { found, expected }));
+                        wrong = wrong.or(Some(BblogProblemKind::Length { found, expected }));
                     }
                 },
                 None if found.code == option::EPB_FLAGS && found.value.len() == 4 => {
@@ -357,26 +357,26 @@ impl<R: Read> Reader<R> {
     fn tell(&mut self, record: Record) {
         let (offset, to) = (record.offset, record.info.serial);
         if let Some(section) = self.untold.take() {
-            self.problem(section, ProblemKind::NoConnection);
+            self.problem(section, BblogProblemKind::NoConnection);
         }
         let declared = core::mem::take(&mut self.declared);
         match self.serial.map(|from| (from, to.wrapping_sub(from))) {
             None if to > 0 => {
                 self.loss.missing += u64::from(to);
-                self.problem(offset, ProblemKind::Late { serial: to });
+                self.problem(offset, BblogProblemKind::Late { serial: to });
             }
             None => {}
             Some((_, 1)) if declared == 0 => {}
             Some((_, 1)) => {
                 self.loss.missing += declared;
-                self.problem(offset, ProblemKind::Declared { records: declared });
+                self.problem(offset, BblogProblemKind::Declared { records: declared });
             }
             Some((from, step)) if step == 0 || step > u32::MAX / 2 => {
-                self.problem(offset, ProblemKind::Back { from, to });
+                self.problem(offset, BblogProblemKind::Back { from, to });
             }
             Some((from, step)) => {
                 self.loss.missing += u64::from(step - 1).max(declared);
-                self.problem(offset, ProblemKind::Gap { from, to, declared });
+                self.problem(offset, BblogProblemKind::Gap { from, to, declared });
             }
         }
         self.serial = Some(to);
@@ -436,7 +436,7 @@ impl<R: Read> Iterator for Reader<R> {
                 Some(Found::Block { offset, kind }) => self.block(offset, kind),
                 Some(Found::Skipped { offset, bytes, fault }) => {
                     self.loss.skipped_bytes += bytes;
-                    self.problem(offset, ProblemKind::Skipped { bytes, fault });
+                    self.problem(offset, BblogProblemKind::Skipped { bytes, fault });
                 }
             }
         }

@@ -9,7 +9,7 @@ use std::io::Read;
 use units::Duration;
 
 use super::read::Next;
-use super::{Frame, Interface, MAX_FRAME, Problem, ProblemKind, Tally, cooked_way};
+use super::{CaptureProblem, CaptureProblemKind, Frame, Interface, MAX_FRAME, Tally, cooked_way};
 use crate::blocks::Order;
 use crate::pcapng::Way;
 use crate::window::Window;
@@ -187,7 +187,7 @@ impl<R: Read> Frames<R> {
     }
 
     /// Reads the file header.
-    fn begin(&mut self) -> Option<Problem> {
+    fn begin(&mut self) -> Option<CaptureProblem> {
         let there = self.window.fill(FILE_HEADER);
         if there < FILE_HEADER {
             return Some(self.ends(0, there, FILE_HEADER));
@@ -207,7 +207,10 @@ impl<R: Read> Frames<R> {
         self.most = snaplen.clamp(USUAL_MOST, MAX_FRAME as u32);
         self.current = FILE_HEADER;
         let known = major == 2;
-        (!known).then_some(Problem { offset: 4, kind: ProblemKind::Version { major, minor } })
+        (!known).then_some(CaptureProblem {
+            offset: 4,
+            kind: CaptureProblemKind::Version { major, minor },
+        })
     }
 
     fn record(&self, at: usize) -> Record {
@@ -225,14 +228,14 @@ impl<R: Read> Frames<R> {
         Record { seconds: word(0), fraction: word(1), captured, original }
     }
 
-    fn ends(&mut self, offset: u64, there: usize, expected: usize) -> Problem {
+    fn ends(&mut self, offset: u64, there: usize, expected: usize) -> CaptureProblem {
         self.window.consume(there);
-        let kind = ProblemKind::End { there: there as u64, expected: expected as u64 };
-        Problem { offset, kind }
+        let kind = CaptureProblemKind::End { there: there as u64, expected: expected as u64 };
+        CaptureProblem { offset, kind }
     }
 
     /// Skips to the next record that can be one.
-    fn find_again(&mut self, offset: u64, bad: Record) -> Problem {
+    fn find_again(&mut self, offset: u64, bad: Record) -> CaptureProblem {
         let header = self.variant.header;
         let resumed = loop {
             self.window.consume(1);
@@ -246,9 +249,13 @@ impl<R: Read> Frames<R> {
             }
         };
         let skipped = self.window.offset() - offset;
-        let kind =
-            ProblemKind::Record { captured: bad.captured, most: self.most, skipped, resumed };
-        Problem { offset, kind }
+        let kind = CaptureProblemKind::Record {
+            captured: bad.captured,
+            most: self.most,
+            skipped,
+            resumed,
+        };
+        CaptureProblem { offset, kind }
     }
 
     /// Do records stand here, up to [`CHAIN`] of them or to the end of the file?

@@ -6,7 +6,7 @@ use units::Duration;
 
 use super::pcap::Place;
 use super::read::Next;
-use super::{Interface, MAX_FRAME, Problem, ProblemKind, Tally};
+use super::{CaptureProblem, CaptureProblemKind, Interface, MAX_FRAME, Tally};
 use crate::blocks::{
     Blocks, ENHANCED_PACKET, Found, INTERFACE_DESCRIPTION, Options, Order, SECTION_HEADER, part,
 };
@@ -67,7 +67,7 @@ pub(super) struct Frames<R> {
     /// Index of the present section's first interface.
     first: usize,
     in_section: bool,
-    held: Option<Problem>,
+    held: Option<CaptureProblem>,
 }
 
 impl<R: Read> Frames<R> {
@@ -102,15 +102,15 @@ impl<R: Read> Frames<R> {
             let (offset, kind) = match self.blocks.find() {
                 None => return Next::End,
                 Some(Found::Skipped { offset, bytes, fault }) => {
-                    let kind = ProblemKind::Skipped { bytes, fault };
-                    return Next::Problem(Problem { offset, kind });
+                    let kind = CaptureProblemKind::Skipped { bytes, fault };
+                    return Next::Problem(CaptureProblem { offset, kind });
                 }
                 Some(Found::Block { offset, kind }) => (offset, kind),
             };
-            let problem = |kind| Problem { offset, kind };
+            let problem = |kind| CaptureProblem { offset, kind };
             if !self.in_section && kind != SECTION_HEADER {
                 self.in_section = true;
-                self.held = Some(problem(ProblemKind::NoSection));
+                self.held = Some(problem(CaptureProblemKind::NoSection));
             }
             let least = match kind {
                 SECTION_HEADER => 16,
@@ -125,7 +125,10 @@ impl<R: Read> Frames<R> {
             };
             let bytes = self.blocks.body().len();
             if bytes < least {
-                return Next::Problem(problem(ProblemKind::Short { bytes, expected: least }));
+                return Next::Problem(problem(CaptureProblemKind::Short {
+                    bytes,
+                    expected: least,
+                }));
             }
             let done = match kind {
                 SECTION_HEADER => {
@@ -149,19 +152,19 @@ impl<R: Read> Frames<R> {
     }
 
     /// Section header (4.1): the interfaces begin anew.
-    fn section(&mut self) -> Result<(), ProblemKind> {
+    fn section(&mut self) -> Result<(), CaptureProblemKind> {
         self.in_section = true;
         self.first = self.interfaces.len();
         let (body, order) = (self.blocks.body(), self.blocks.order());
         match (order.u16(body, 4), order.u16(body, 6)) {
             // Some wrote 1.2 for 1.0 (4.1).
             (1, 0 | 2) => Ok(()),
-            (major, minor) => Err(ProblemKind::Version { major, minor }),
+            (major, minor) => Err(CaptureProblemKind::Version { major, minor }),
         }
     }
 
     /// Interface description (4.2).
-    fn interface(&mut self) -> Result<(), ProblemKind> {
+    fn interface(&mut self) -> Result<(), CaptureProblemKind> {
         if self.interfaces.len() == MOST_INTERFACES {
             return Ok(());
         }
@@ -175,7 +178,7 @@ impl<R: Read> Frames<R> {
         let mut wrong = Ok(());
         for found in Options::new(&body[8..], order) {
             match found {
-                Err(_) => wrong = Err(ProblemKind::Option),
+                Err(_) => wrong = Err(CaptureProblemKind::Option),
                 Ok(found) => match (found.code, found.value) {
                     (option::IF_NAME, name) => {
                         interface.name = String::from_utf8_lossy(name).into_owned();
@@ -194,12 +197,12 @@ impl<R: Read> Frames<R> {
     }
 
     /// Interface statistics (4.6): the last ones of an interface tell all its drops.
-    fn statistics(&mut self) -> Result<(), ProblemKind> {
+    fn statistics(&mut self) -> Result<(), CaptureProblemKind> {
         let (body, order) = (self.blocks.body(), self.blocks.order());
         let (mut told, mut wrong) = (None, Ok(()));
         for found in Options::new(&body[12..], order) {
             match found {
-                Err(_) => wrong = Err(ProblemKind::Option),
+                Err(_) => wrong = Err(CaptureProblemKind::Option),
                 Ok(found) => {
                     if matches!(found.code, ISB_IFDROP | ISB_OSDROP) && found.value.len() == 8 {
                         let drops = order.u64(found.value, 0);
@@ -216,18 +219,18 @@ impl<R: Read> Frames<R> {
     }
 
     /// Place of an interface of this section.
-    fn index(&self, number: u32) -> Result<usize, ProblemKind> {
+    fn index(&self, number: u32) -> Result<usize, CaptureProblemKind> {
         let declared = self.interfaces.len() - self.first;
         let index = number as usize;
         if index < declared {
             Ok(self.first + index)
         } else {
-            Err(ProblemKind::Interface { number, declared })
+            Err(CaptureProblemKind::Interface { number, declared })
         }
     }
 
     /// A packet: enhanced (4.3), simple (4.4) or obsolete (appendix A).
-    fn packet(&mut self, offset: u64, kind: u32) -> Result<Place, ProblemKind> {
+    fn packet(&mut self, offset: u64, kind: u32) -> Result<Place, CaptureProblemKind> {
         let (body, order) = (self.blocks.body(), self.blocks.order());
         let number = match kind {
             ENHANCED_PACKET => order.u32(body, 0),
@@ -247,8 +250,8 @@ impl<R: Read> Frames<R> {
         let room = body.len() - from;
         let len = (captured as usize).min(room);
         if captured as usize > room {
-            let kind = ProblemKind::Captured { claimed: captured, there: room };
-            self.held = Some(Problem { offset, kind });
+            let kind = CaptureProblemKind::Captured { claimed: captured, there: room };
+            self.held = Some(CaptureProblem { offset, kind });
         }
         let options = body[from..].get(len.next_multiple_of(4)..).unwrap_or_default();
         let (mut way, mut dropped) = (None, 0);

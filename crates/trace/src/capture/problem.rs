@@ -3,7 +3,7 @@
 use core::fmt;
 use std::io;
 
-use crate::blocks::Fault;
+use crate::blocks::BlockFault;
 
 /// Why a file cannot be read as a capture at all.
 #[derive(Debug)]
@@ -36,22 +36,22 @@ impl core::error::Error for OpenError {}
 
 /// Something wrong, and its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
+pub struct CaptureProblem {
     /// Byte of the (unpacked) file.
     pub offset: u64,
     /// What.
-    pub kind: ProblemKind,
+    pub kind: CaptureProblemKind,
 }
 
 /// What can be wrong with a capture.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ProblemKind {
+pub enum CaptureProblemKind {
     /// Bytes of a pcapng file that are no block were skipped.
     Skipped {
         /// How many.
         bytes: u64,
         /// What was wrong with the first of them.
-        fault: Fault,
+        fault: BlockFault,
     },
     /// A record of a pcap file cannot be: what follows was skipped up to the next that can.
     Record {
@@ -110,13 +110,15 @@ pub enum ProblemKind {
     },
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for CaptureProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "byte {}: {}", self.offset, self.kind)
     }
 }
 
-impl fmt::Display for ProblemKind {
+impl core::error::Error for CaptureProblem {}
+
+impl fmt::Display for CaptureProblemKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Skipped { bytes, fault } => write!(f, "{bytes} bytes skipped: {fault}"),

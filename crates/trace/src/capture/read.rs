@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-use super::{Interface, Item, OpenError, Problem, ProblemKind, Tally, pcap, pcapng};
+use super::{CaptureProblem, CaptureProblemKind, Interface, Item, OpenError, Tally, pcap, pcapng};
 use crate::window::Window;
 
 /// Reads a capture; memory is bounded whatever the file is.
@@ -21,7 +21,7 @@ enum Form<R> {
 /// A frame or a problem, found but not yet handed out.
 pub(super) enum Next {
     Frame(pcap::Place),
-    Problem(Problem),
+    Problem(CaptureProblem),
     End,
 }
 
@@ -68,7 +68,7 @@ impl<R: Read> Reader<R> {
     ///
     /// # Errors
     ///
-    /// Those of the input, but not that it is damaged: that is a [`Problem`].
+    /// Those of the input, but not that it is damaged: that is a [`CaptureProblem`].
     #[expect(clippy::should_implement_trait, reason = "a frame borrows from the reader")]
     pub fn next(&mut self) -> io::Result<Option<Item<'_>>> {
         let next = match &mut self.form {
@@ -88,10 +88,10 @@ impl<R: Read> Reader<R> {
         Ok(Some(Item::Frame(place.frame(self.tally.frames, bytes))))
     }
 
-    fn problem(&mut self, problem: Problem) -> Item<'static> {
+    fn problem(&mut self, problem: CaptureProblem) -> Item<'static> {
         self.tally.problems += 1;
-        if let ProblemKind::Skipped { bytes, .. } | ProblemKind::Record { skipped: bytes, .. } =
-            problem.kind
+        if let CaptureProblemKind::Skipped { bytes, .. }
+        | CaptureProblemKind::Record { skipped: bytes, .. } = problem.kind
         {
             self.tally.skipped_bytes += bytes;
         }
@@ -108,6 +108,8 @@ impl<R: Read> Reader<R> {
             return Err(error);
         }
         let (offset, message) = (window.offset(), error.to_string());
-        Ok(Some(self.problem(Problem { offset, kind: ProblemKind::Packed { message } })))
+        Ok(Some(
+            self.problem(CaptureProblem { offset, kind: CaptureProblemKind::Packed { message } }),
+        ))
     }
 }

@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use units::Duration;
 
 use super::*;
-use crate::blocks::Fault;
+use crate::blocks::BlockFault;
 
 /// Numbers in an order of bytes.
 #[derive(Clone, Copy, PartialEq)]
@@ -72,7 +72,7 @@ struct Told {
     frames: Vec<(u64, Option<u64>, u32, Vec<u8>)>,
     ways: Vec<Option<Way>>,
     links: Vec<(u32, u16)>,
-    problems: Vec<Problem>,
+    problems: Vec<CaptureProblem>,
     interfaces: Vec<Interface>,
     tally: Tally,
 }
@@ -98,8 +98,8 @@ fn read(file: &[u8]) -> Told {
     told
 }
 
-fn problem(offset: u64, kind: ProblemKind) -> Problem {
-    Problem { offset, kind }
+fn problem(offset: u64, kind: CaptureProblemKind) -> CaptureProblem {
+    CaptureProblem { offset, kind }
 }
 
 #[test]
@@ -156,12 +156,12 @@ fn a_pcap_that_ends_within_a_frame_tells_what_is_missing() {
     .concat();
     let told = read(&file);
     assert_eq!(told.frames.len(), 1);
-    let end = ProblemKind::End { there: 19, expected: 25 };
+    let end = CaptureProblemKind::End { there: 19, expected: 25 };
     assert_eq!(told.problems, [problem(42, end)]);
     // Within the header of a record, and of the file.
-    let end = ProblemKind::End { there: 5, expected: 16 };
+    let end = CaptureProblemKind::End { there: 5, expected: 16 };
     assert_eq!(read(&file[..47]).problems, [problem(42, end)]);
-    let end = ProblemKind::End { there: 10, expected: 24 };
+    let end = CaptureProblemKind::End { there: 10, expected: 24 };
     assert_eq!(read(&file[..10]).problems, [problem(0, end)]);
 }
 
@@ -181,8 +181,12 @@ fn a_record_that_cannot_be_is_skipped() {
     let told = read(&file);
     assert_eq!(told.frames.len(), 9);
     assert_eq!(told.frames[1], (2, Some(102_000_007_000), 4, vec![102; 4]));
-    let kind =
-        ProblemKind::Record { captured: 0x7f00_0004, most: 262_144, skipped: 20, resumed: true };
+    let kind = CaptureProblemKind::Record {
+        captured: 0x7f00_0004,
+        most: 262_144,
+        skipped: 20,
+        resumed: true,
+    };
     assert_eq!(told.problems, [problem(44, kind)]);
     assert_eq!(
         told.problems[0].to_string(),
@@ -191,8 +195,12 @@ fn a_record_that_cannot_be_is_skipped() {
     );
     // Nothing comes behind it.
     let told = read(&file[..64]);
-    let kind =
-        ProblemKind::Record { captured: 0x7f00_0004, most: 262_144, skipped: 20, resumed: false };
+    let kind = CaptureProblemKind::Record {
+        captured: 0x7f00_0004,
+        most: 262_144,
+        skipped: 20,
+        resumed: false,
+    };
     assert_eq!((told.frames.len(), told.problems), (1, vec![problem(44, kind)]));
 }
 
@@ -355,27 +363,27 @@ fn a_damaged_block_costs_itself_and_no_more() {
     let told = read(&file);
     let bytes: Vec<_> = told.frames.iter().map(|frame| frame.3[0]).collect();
     assert_eq!(bytes, [0, 3]);
-    let fault = Fault::Length { claimed: 13 };
-    let kind = ProblemKind::Skipped { bytes: 36 + 36 - 7, fault };
+    let fault = BlockFault::Length { claimed: 13 };
+    let kind = CaptureProblemKind::Skipped { bytes: 36 + 36 - 7, fault };
     assert_eq!(told.problems, [problem(second as u64, kind)]);
 }
 
 #[test]
 fn what_a_block_lacks_is_told_with_its_place() {
     let file = |block: &[u8]| [&Little.section()[..], &Little.interface(1, 0, &[]), block].concat();
-    let kind = ProblemKind::Interface { number: 3, declared: 1 };
+    let kind = CaptureProblemKind::Interface { number: 3, declared: 1 };
     assert_eq!(read(&file(&Little.packet(3, 0, 1, &[1]))).problems, [problem(48, kind)]);
-    let kind = ProblemKind::Short { bytes: 4, expected: 20 };
+    let kind = CaptureProblemKind::Short { bytes: 4, expected: 20 };
     assert_eq!(read(&file(&Little.block(6, &[0; 4]))).problems, [problem(48, kind)]);
     // 100 bytes claimed, 4 there: the frame is what is there.
     let head = Little.words(&[0, 0, 0, 100, 200]);
     let told = read(&file(&Little.block(6, &[&head[..], &[1, 2, 3, 4]].concat())));
     assert_eq!(told.frames, [(1, Some(0), 200, vec![1, 2, 3, 4])]);
-    let kind = ProblemKind::Captured { claimed: 100, there: 4 };
+    let kind = CaptureProblemKind::Captured { claimed: 100, there: 4 };
     assert_eq!(told.problems, [problem(48, kind)]);
     // An option of a length that the block has not.
     let told = read(&file(&Little.interface(1, 0, &[9, 0, 40, 0])));
-    assert_eq!(told.problems, [problem(48, ProblemKind::Option)]);
+    assert_eq!(told.problems, [problem(48, CaptureProblemKind::Option)]);
     assert_eq!(told.interfaces.len(), 2);
 }
 
@@ -383,12 +391,12 @@ fn what_a_block_lacks_is_told_with_its_place() {
 fn another_version_is_told_and_read() {
     let mut file = [Little.section(), Little.interface(1, 0, &[])].concat();
     file[12] = 3;
-    let kind = ProblemKind::Version { major: 3, minor: 0 };
+    let kind = CaptureProblemKind::Version { major: 3, minor: 0 };
     let told = read(&file);
     assert_eq!((told.problems, told.interfaces.len()), (vec![problem(0, kind)], 1));
     let mut file = Little.pcap_header(0xa1b2_c3d4, 1);
     file[4] = 9;
-    let kind = ProblemKind::Version { major: 9, minor: 4 };
+    let kind = CaptureProblemKind::Version { major: 9, minor: 4 };
     assert_eq!(read(&file).problems, [problem(4, kind)]);
 }
 
@@ -399,8 +407,8 @@ fn a_damaged_section_header_leaves_the_rest() {
     file[8] ^= 0xff;
     let told = read(&file);
     let magic = 0x1a2b_3cb2;
-    let skipped = ProblemKind::Skipped { bytes: 28, fault: Fault::ByteOrder { magic } };
-    let no_section = problem(28, ProblemKind::NoSection);
+    let skipped = CaptureProblemKind::Skipped { bytes: 28, fault: BlockFault::ByteOrder { magic } };
+    let no_section = problem(28, CaptureProblemKind::NoSection);
     assert_eq!(told.problems, [problem(0, skipped), no_section]);
     assert_eq!(told.frames.len(), 1);
 }
@@ -437,7 +445,7 @@ fn an_error_of_the_input_comes_behind_all_that_was_read() {
         assert!(matches!(reader.next(), Ok(Some(Item::Frame(_)))));
         match reader.next() {
             Ok(Some(Item::Problem(told))) if damage => {
-                let kind = ProblemKind::Packed { message: "gzip: cut off".into() };
+                let kind = CaptureProblemKind::Packed { message: "gzip: cut off".into() };
                 assert_eq!(told, problem(84, kind));
                 assert!(matches!(reader.next(), Ok(None)));
             }

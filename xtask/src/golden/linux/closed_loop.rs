@@ -180,7 +180,7 @@ pub(super) fn compare(transfer: &Path) -> Result<Comparison, String> {
     let into_tick = (-replay::phase(&recording.samples)).rem_euclid(replay::JIFFY_US);
     let scenario = truth.scenario(rtt, Duration::from_micros(into_tick as u64))?;
     let mut watch = Watch { mss: 1_448, ..Watch::default() };
-    let outcome = sim::run(&scenario, &mut watch).map_err(|error| format!("{error:?}"))?;
+    let outcome = sim::run(&scenario, &mut watch).map_err(|error| error.to_string())?;
     let mut simulated = Figures {
         flight: watch.flight,
         hystart_exit: watch.exit,

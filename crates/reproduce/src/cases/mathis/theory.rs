@@ -11,7 +11,7 @@ use crate::cases::{CaseError, Row};
 /// The path of the experiment with another round trip or loss.
 pub(super) fn path(rtt: Duration, per_loss: u32) -> Result<Path, CaseError> {
     let loss = Ratio::new(1, u64::from(per_loss)).ok_or_else(|| CaseError("no loss".into()))?;
-    Path::new(Bytes(PACKET), rtt, loss).map_err(|unfit| CaseError(format!("{unfit:?}")))
+    Path::new(Bytes(PACKET), rtt, loss).map_err(|unfit| CaseError(unfit.to_string()))
 }
 
 /// What the document's formula says, with a receiver that acknowledges every n-th packet.

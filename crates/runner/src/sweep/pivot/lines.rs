@@ -19,6 +19,17 @@ pub enum NoLines {
     Columns(usize),
 }
 
+impl core::fmt::Display for NoLines {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::Side => f.write_str("lines need one axis of at least two quantities of one kind"),
+            Self::Columns(count) => write!(f, "{count} lines cannot be told from each other"),
+        }
+    }
+}
+
+impl core::error::Error for NoLines {}
+
 /// Places along the axis, and the axis.
 struct Along {
     at: Vec<i64>,
