@@ -25,7 +25,7 @@ fn read(log: &[u8]) -> (Vec<Item>, Vec<SiftrProblem>, Loss) {
     let (mut items, mut problems) = (Vec::new(), Vec::new());
     for item in reader.by_ref() {
         match item.unwrap() {
-            Item::SiftrProblem(problem) => problems.push(problem),
+            Item::Problem(problem) => problems.push(problem),
             item => items.push(item),
         }
     }

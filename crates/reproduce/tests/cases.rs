@@ -13,7 +13,6 @@ const MISSES: &[&str] = &[
     "base stack, gap 15 ms: round trips per false recovery",
     "base stack, gap 22.5 ms: round trips per false recovery",
     "real rack.c, gap 0 ms, 10 MB: goodput",
-    "real rack.c, gap 3 ms, 10 MB: goodput",
     "real stack: random loss 0.02, seed 2, hz 1000, stock cubic",
 ];
 

@@ -97,6 +97,8 @@ pub(super) struct Seen {
     pub(super) resent: u64,
     /// When the sender sent its first data.
     first_data: Option<Instant>,
+    /// When the sink's application read the last of it.
+    last_read: Option<Instant>,
     since: Option<Instant>,
 }
 
@@ -106,10 +108,11 @@ impl Seen {
         self.bytes.get() as f64 * 8.0 / self.duration.as_secs_f64() / 1e6
     }
 
-    /// Goodput in Mbit/s from the first data on, as the recordings of the complete stack count it.
+    /// Goodput in Mbit/s from the first data sent to the last read, as the recordings of the complete stack
+    /// count it.
     pub(super) fn goodput_of_data(&self) -> f64 {
-        let before = self.first_data.map_or(0.0, |at| at.since(Instant::ZERO).as_secs_f64());
-        self.bytes.get() as f64 * 8.0 / (self.duration.as_secs_f64() - before) / 1e6
+        let [first, last] = [self.first_data, self.last_read].map(|at| at.unwrap_or(Instant::ZERO));
+        self.bytes.get() as f64 * 8.0 / last.since(first).as_secs_f64() / 1e6
     }
 
     /// Round trips for each recovery.
@@ -129,6 +132,9 @@ impl Recorder for Seen {
     const PACKETS: bool = true;
 
     fn record(&mut self, at: Instant, who: Who, event: Event, state: Option<&SenderState>) {
+        if matches!(event, Event::Read { .. }) && who.host.0 == 1 {
+            self.last_read = Some(at);
+        }
         let Some(state) = state.filter(|_| who.host.0 == 0) else { return };
         let segments = |bytes: Bytes| bytes.get() as f64 / state.mss.get() as f64;
         match (self.since, state.in_recovery) {
