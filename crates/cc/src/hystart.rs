@@ -1,8 +1,10 @@
 //! HyStart++ as FreeBSD 14 and later has it (RFC 9406, from its draft 4).
 //!
 //! Sources: cc_newreno.c (newreno_ack_received, newreno_newround, newreno_rttsample) and the same
-//! code once more in cc_cubic.c. Only the RACK stack calls its hooks, and only where its sysctl
-//! allows it; the base stack never does. The textbook's own is [`crate::hystart_rfc`].
+//! code once more in cc_cubic.c. In the kernel only the RACK stack calls these hooks, and only if
+//! `rack_do_hystart` is set, which is 0 by default; our RACK stack does not call them, so no scenario
+//! reaches this code. The recorded rows of the kernel's functions do (`NEWROUND` and `RTTSAMPLE` in
+//! golden/freebsd). The algorithm of RFC 9438's sender is [`crate::hystart_rfc`].
 
 use units::Duration;
 

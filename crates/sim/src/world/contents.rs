@@ -19,6 +19,8 @@ pub(super) struct Contents {
     pub(super) dir: Dir,
     pub(super) ip: IpVersion,
     pub(super) ecn: u8,
+    /// Control bits of TCP, here for the sake of the copy; QUIC has none.
+    pub(super) flags: Flags,
     pub(super) transport: Header,
 }
 
@@ -45,7 +47,6 @@ pub(super) struct TcpHeader {
     pub(super) ack: SeqNum,
     stamps: Timestamps,
     window: u16,
-    pub(super) flags: Flags,
     form: Form,
 }
 
@@ -65,7 +66,7 @@ enum Form {
 impl TcpHeader {
     #[inline(always)]
     fn of(segment: &Segment, form: Form, stamps: Timestamps) -> Self {
-        Self { ack: segment.ack, stamps, window: segment.window, flags: segment.flags, form }
+        Self { ack: segment.ack, stamps, window: segment.window, form }
     }
 
     /// The number of the segment in the cold pool, if it is stored there.
@@ -103,6 +104,7 @@ impl Contents {
             dir: packet.dir,
             ip: packet.ip,
             ecn: 0,
+            flags: Flags::NONE,
             transport: Header::Quic(id),
         }
     }
@@ -116,6 +118,7 @@ impl Contents {
             dir: segment.dir,
             ip: segment.ip,
             ecn: segment.ecn,
+            flags: segment.flags,
             transport,
         }
     }
@@ -130,7 +133,7 @@ impl Contents {
             dir: self.dir,
             ip: self.ip,
             ecn: self.ecn,
-            flags: tcp.flags,
+            flags: self.flags,
             ack: tcp.ack,
             window: tcp.window,
             gso_size: 0,

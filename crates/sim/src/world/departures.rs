@@ -32,8 +32,8 @@ impl<O: Observer> Network<'_, O> {
         }
     }
 
-    /// Behind the packet that left last others leave the host at this very instant, which differ from it
-    /// in their place alone.
+    /// Sends the rest of a burst: packets that leave the host at the same instant as the model and differ
+    /// from it in their sequence number alone.
     #[inline(never)]
     fn send_train(&mut self, tcp: &mut Endpoint, host: u16, flow: FlowId, road: u32) {
         let size = self.model.packet_len();
@@ -41,8 +41,8 @@ impl<O: Observer> Network<'_, O> {
         for _ in 0..tcp.begin_train(self.now, &self.model) {
             let Self { slots, observer, now, model, .. } = &mut *self;
             tcp.next_of_train(&mut cx(&mut **observer, *now, host, flow), model);
-            let id = match template {
-                Some(contents) => slots.put_contents(Contents { seq: model.seq, ..contents }),
+            let id = match &template {
+                Some(template) => slots.put_like(template, model.seq),
                 None => slots.put(model),
             };
             self.look(host, TapPlace::Stack, true, id);

@@ -5,7 +5,7 @@ use machine::{Ack, PacketId, View};
 use net::pool::{Pool, make_room};
 use packet::{Dir, Flags, Segment};
 use record::PacketNumber;
-use units::{Bytes, FlowId};
+use units::{Bytes, FlowId, SeqNum};
 
 use super::contents::{Contents, Header};
 use crate::datagrams::Datagrams;
@@ -112,15 +112,22 @@ impl PacketSlots {
     }
 
     /// Stores a packet with those contents; its way is still to be written.
-    #[inline(always)]
     pub(super) fn put_contents(&mut self, contents: Contents) -> PacketId {
+        self.put_like(&contents, contents.seq)
+    }
+
+    /// Stores a packet with the contents of `template` but its sequence number; its way is still to be
+    /// written.
+    #[inline(always)]
+    pub(super) fn put_like(&mut self, template: &Contents, seq: SeqNum) -> PacketId {
         if self.free as usize >= self.slots.len() {
             self.add();
         }
         let id = PacketId(self.free);
         let slot = &mut self.slots[id.0 as usize];
         self.free = slot.way.next;
-        slot.contents = contents;
+        slot.contents = *template;
+        slot.contents.seq = seq;
         id
     }
 
@@ -241,7 +248,7 @@ impl PacketSlots {
         let contents = self.contents(id);
         let (syn, ack) = match contents.transport {
             Header::Tcp(header) => {
-                let flags = header.flags;
+                let flags = contents.flags;
                 let bare = flags == Flags::ACK
                     && contents.payload == 0
                     && !header.cold().is_some_and(|number| self.has_blocks(number));
@@ -278,7 +285,6 @@ pub(super) enum Packet<'a> {
 mod tests {
     use super::*;
     use crate::datagrams::DatagramId;
-    use units::SeqNum;
 
     use packet::{Options, SackBlock, SackBlocks, SynOptions, Timestamps};
 
