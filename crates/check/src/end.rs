@@ -333,6 +333,10 @@ impl End {
 
     /// A packet reaches the card whole.
     pub(crate) fn arrive(&mut self, freight: &Freight) {
+        if self.brake == Brake::Credit {
+            // tcp_rack_output compares the times of retransmitted segments too, at each call of rack_output.
+            self.sender.for_one_reason.clear();
+        }
         let receiver = &mut self.receiver;
         receiver.packets += 1;
         receiver.bytes += freight.len;

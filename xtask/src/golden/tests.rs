@@ -134,13 +134,12 @@ fn reno_cubic_and_prr_make_of_every_recorded_ack_what_the_kernel_made() {
 
 /// Recorded transfers with fixed losses in which we recover, or time out, another number of times, and
 /// the first event that differs.
-const OTHER_EVENTS: [(&str, &str); 4] = [
+const OTHER_EVENTS: [(&str, &str); 3] = [
     ("c1", "7 ACKs alike, then the sender, in a system call, takes two as one (tcp_add_backlog)"),
     (
         "c4",
         "11 alike, then the receiver, reading, answers 12 packets at once (tcp_backlog_ack_defer)",
     ),
-    ("c6", "6 ACKs alike, then the sender, in a system call, takes four as one"),
     ("e1", "26 alike, then the receiver, reading, answers two packets at once"),
 ];
 

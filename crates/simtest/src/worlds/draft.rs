@@ -201,6 +201,9 @@ fn flow(
     let endless = endless && luck.once_in(2);
     let (app, what) = talks::application(endless, luck);
     keys.insert(app.into(), what);
+    if app == "bulk" && number % 2 == 1 {
+        keys.insert("write".into(), talks::write_size(number).into());
+    }
     // Both sides of a dialogue read all there is.
     if app != "requests" && luck.once_in(6) {
         keys.insert("reads".into(), talks::reads(luck));
