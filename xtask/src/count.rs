@@ -16,7 +16,7 @@ use simtest::workloads::{Growth, OneFlow, WORKLOADS, growths, one_flow};
 /// How far a count may move, in parts of a hundred.
 const BAND: f64 = 3.0;
 
-/// The function whose instructions are counted, as valgrind names it.
+/// The function whose instructions are counted, as valgrind names it; no other name begins so.
 const COUNTED: &str = "xtask::count::transfer*";
 
 /// What is committed.
@@ -30,7 +30,7 @@ struct Counts {
 }
 
 /// Name of each transfer and its scenario.
-fn transfers() -> Vec<(String, String)> {
+fn named_scenarios() -> Vec<(String, String)> {
     let parts = [("W1", 1.0 / 30.0), ("W2", 0.1), ("W3", 0.03)];
     let of = |name| WORKLOADS.iter().find(|workload| workload.name == name);
     let mut all: Vec<(String, String)> = parts
@@ -78,7 +78,7 @@ fn counted(write: bool) -> Result<ExitCode, String> {
     let mut fresh = Counts { compiler, ..Counts::default() };
     let mut moved = 0;
     println!("{:<28} {:>12} {:>12} {:>8}", "instructions/segment", "committed", "now", "");
-    for (name, _) in transfers() {
+    for (name, _) in named_scenarios() {
         let now = (count(&name, &[])?[0] * 10.0).round() / 10.0;
         let before = committed.per_segment.get(&name).copied();
         let change = before.map(|before| (now / before - 1.0) * 100.0);
@@ -169,8 +169,11 @@ pub(crate) fn run_growths() -> ExitCode {
 
 /// Inside of valgrind: runs the transfer and tells its data segments.
 pub(crate) fn run_inside(name: &str) -> ExitCode {
-    let text =
-        transfers().into_iter().chain(growing()).find(|(own, _)| own == name).map(|(_, text)| text);
+    let text = named_scenarios()
+        .into_iter()
+        .chain(growing())
+        .find(|(own, _)| own == name)
+        .map(|(_, text)| text);
     let loaded = text.and_then(|text| load(&text, name, &Overrides::default()).ok());
     let Some(loaded) = loaded else {
         eprintln!("there is no transfer {name:?}");
