@@ -186,8 +186,8 @@ pub(super) fn left_out(unmapped: &[Unmapped]) -> Vec<String> {
 /// Lines of the comment that say what the file does not, and what is taken instead.
 pub(super) fn supposed(draft: &Draft) -> Vec<String> {
     let mut lines = Vec::new();
-    let mut suppose = |told: bool, what: String| {
-        if !told {
+    let mut suppose = |given: bool, what: String| {
+        if !given {
             lines.push(format!("Not in the file: {what}"));
         }
     };

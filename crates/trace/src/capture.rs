@@ -1,7 +1,7 @@
 //! Captures, frame by frame: pcap and pcapng, of either byte order, whole or damaged.
 //!
 //! [`Reader`] streams: it keeps the frame at hand and one read of the file. Behind a fault it goes
-//! on where a frame can be found again, and tells what was lost ([`CaptureProblem`]).
+//! on where a frame can be found again, and reports what was lost ([`CaptureProblem`]).
 //!
 //! ```
 //! use trace::capture::{Item, Reader};

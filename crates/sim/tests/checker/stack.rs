@@ -192,8 +192,8 @@ impl Stream {
     pub(crate) fn stack_out(ends: &mut [End; 2], me: usize, peer_isn: Option<u32>, s: &Segment) {
         let syn = s.flags.has(Flags::SYN);
         if s.flags.has(Flags::RST) {
-            let told = ends[me].last_sent.pop_front().expect("sent without an event");
-            assert_eq!(told.2, SentKind::Reset);
+            let last_sent = ends[me].last_sent.pop_front().expect("sent without an event");
+            assert_eq!(last_sent.2, SentKind::Reset);
             return;
         }
         if let Some(options) = s.syn_options() {

@@ -19,7 +19,7 @@ use crate::sack_compression::BLOCKS_EXPECTED;
 const LEAST_TRUESIZE: u64 = 768;
 
 impl Endpoint {
-    /// Bytes that had arrived before, in order or not, are told of with the next ACK (RFC 2883;
+    /// Bytes that had arrived before, in order or not, are reported with the next ACK (RFC 2883;
     /// tcp_update_dsack_list of FreeBSD, tcp_dsack_set of Linux).
     pub(super) fn note_duplicate(&mut self, segment: &Segment, seq: Offset) {
         if segment.payload == 0 || !self.link.sack {

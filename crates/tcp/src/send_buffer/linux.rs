@@ -19,7 +19,7 @@ pub(crate) struct WriteQueue {
     pub(crate) size_goal: u64,
     /// What one call of tcp_push_one sends at most (tcp_tso_autosize).
     pub(crate) burst: u64,
-    /// What the congestion window and the peer's let go now.
+    /// Bytes that the congestion window and the peer's window allow now.
     pub(crate) sendable: u64,
 }
 

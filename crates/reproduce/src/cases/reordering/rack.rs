@@ -95,7 +95,7 @@ fn without_undo(stop: Stop<'_>) -> Result<Vec<Row>, CaseError> {
         Row::exact(name("ssthresh as slow start ends"), "MSS", 5.0, rack.first_ssthresh)
             .note("half of IW 10 after the first flight"),
         Row::predicted(name("ssthresh at the end"), "MSS", None, rack.ssthresh_segments)
-            .note("fooled once more by the kernel's own rules on this path: what the recovery lets go leaves over 8 ms, its group ends 45 + 8 + 15 = 68 ms after its first packet left, and after one round with D-SACKs RACK waits 1.5 x 45 = 67.5 ms; six segments are halved again. With groups that end after 500 us of silence whatever the gap, it is fooled once, and five stay"),
+            .note("fooled once more by the kernel's own rules on this path: what the recovery sends leaves over 8 ms, its group ends 45 + 8 + 15 = 68 ms after its first packet left, and after one round with D-SACKs RACK waits 1.5 x 45 = 67.5 ms; six segments are halved again. With groups that end after 500 us of silence whatever the gap, it is fooled once, and five stay"),
         Row::at_most(name("window at the end"), "MSS", most, Some(rack.cwnd))
             .note("congestion avoidance for the rest: from 5, at most one segment a round trip; of an ACK of four segments rack_ack_received counts two"),
         Row::at_least(
