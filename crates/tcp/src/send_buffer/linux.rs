@@ -6,8 +6,8 @@
 //! writer that is awake may fill the whole window past `sk_sndbuf`.
 
 /// What a packet of the queue takes beside its payload: `SKB_TRUESIZE` of a head with room for
-/// `MAX_TCP_HEADER`. It depends on the build; `sk_wmem_queued` less payload was a multiple of 832 in each
-/// of 300 readings of SO_MEMINFO on Linux 6.18.
+/// `MAX_TCP_HEADER`. It depends on the build; `sk_wmem_queued` less payload was a multiple of 832 in readings
+/// of SO_MEMINFO on Linux 6.18, but for the bytes that a short segment lacked.
 const SKB_OVERHEAD: u64 = 832;
 
 /// The sender's queue when the application writes, in bytes of payload.
